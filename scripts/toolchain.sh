@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Make the toolchain: a Debian trixie root with the backported Rust, QEMU and kernel source, from the
+# mirror and the keyring that this machine's apt is configured with.
+
+. "$(dirname "$0")/lib.sh"
+
+[ "$TOOLCHAIN" = host ] && exit 0
+
+ROOT=$(toolchain_root)
+[ -e "$ROOT/.complete" ] && exit 0
+[ "$(id -u)" = 0 ] ||
+	die "making the toolchain root needs root: run this as root, or use TOOLCHAIN=host with your own compilers"
+need apt-get apt
+need mmdebstrap mmdebstrap
+
+# debian FIELD: that field of the Debian archive in apt's configuration.
+debian() {
+	apt-get indextargets --format "\$($1)" 'Created-By: Packages' 'Label: Debian' | head -n 1
+}
+
+[ -n "$(debian SITE)" ] || logged apt "Reading the package lists" apt-get update
+MIRROR=$(debian SITE)
+[ -n "$MIRROR" ] || die "apt has no Debian archive configured: add one to /etc/apt/sources.list"
+SOURCES=$(debian SOURCESENTRY)
+KEYRING=$(sed -n 's/^Signed-By: *\(\/.*\)$/\1/p' "${SOURCES%:*}" | head -n 1)
+KEYRING=${KEYRING:-/usr/share/keyrings/debian-archive-keyring.gpg}
+[ -e "$KEYRING" ] || die "the keyring $KEYRING is missing: install debian-archive-keyring"
+
+packages() { sed -n "s/^$1 //p" "$TOP/scripts/toolchain.packages" | tr '\n' ' '; }
+
+make_root() {
+	local partial=$ROOT.partial proxy
+	rm -rf "$partial"
+	mkdir -p "$CACHE"
+	proxy=$(apt-config dump --format '%v' Acquire::http::Proxy)
+	# shellcheck disable=SC2046 # The package list is meant to be split.
+	mmdebstrap --variant=apt --include="$(packages trixie)" ${proxy:+--aptopt="Acquire::http::Proxy \"$proxy\""} \
+		--keyring="$KEYRING" \
+		--customize-hook="chroot \"\$1\" apt-get install -y --no-install-recommends -t trixie-backports $(packages trixie-backports)" \
+		--customize-hook='chroot "$1" apt-get clean' \
+		trixie "$partial" \
+		"deb $MIRROR trixie main" "deb $MIRROR trixie-updates main" "deb $MIRROR trixie-backports main"
+	# Kbuild's LLVM=1 calls the tools without a version.
+	for tool in "$partial"/usr/lib/llvm-19/bin/*; do
+		[ -e "$partial/usr/bin/${tool##*/}" ] || ln -s "../lib/llvm-19/bin/${tool##*/}" "$partial/usr/bin/${tool##*/}"
+	done
+	mkdir -p "$partial/corefold" "$partial/ccache"
+	touch "$partial/.complete"
+	mv "$partial" "$ROOT"
+}
+
+logged toolchain "Making the toolchain root, about 2 minutes" make_root
