@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# check.sh: every test: host, KUnit, kselftests in guests on the debug kernel, a short lab run. A stage that fails does
+# not stop the others. The last line is 'N passed, M failed'.
+
+. "$(dirname "$0")/lib.sh"
+
+PASSED=0 FAILED=0
+
+# count LOG: add up what the stage's own runner counted.
+count() {
+	local passed=0 failed=0
+	case $1 in
+	host-tests)
+		read -r passed failed < <(sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed.*/\1 \2/p' "$LOGS/$1.log" |
+			awk '{ p += $1; f += $2 } END { print p + 0, f + 0 }')
+		;;
+	kunit)
+		read -r passed failed < <(awk '/Testing complete\. Ran/ {
+				for (i = 1; i < NF; i++) {
+					if ($i ~ /^passed:/) p = $(i + 1) + 0
+					if ($i ~ /^(failed|crashed|errors):/) f += $(i + 1)
+				}
+			} END { print p + 0, f + 0 }' "$LOGS/$1.log")
+		;;
+	*)
+		passed=$(grep -cE '^ok [0-9]+' "$LOGS/$1.ktap" 2>/dev/null || true)
+		failed=$(grep -cE '^not ok [0-9]+' "$LOGS/$1.ktap" 2>/dev/null || true)
+		;;
+	esac
+	PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed))
+	STAGE_PASSED=$passed STAGE_FAILED=$failed
+}
+
+# stage NAME COMMAND...: a stage that fails, or that ran no test, is itself a failure.
+stage() {
+	local name=$1 status=0
+	shift
+	say "$name:"
+	rm -f "$LOGS/$name.log" "$LOGS/$name.ktap"
+	"$@" >&2 || status=$?
+	count "$name"
+	if { [ $status != 0 ] && [ "$STAGE_FAILED" = 0 ]; } || [ "$STAGE_PASSED" = 0 ]; then
+		FAILED=$((FAILED + 1))
+		say "  $name failed (status $status)"
+	fi
+	say "  $name: $STAGE_PASSED passed, $STAGE_FAILED failed ($SECONDS s so far)"
+}
+
+mkdir -p "$LOGS"
+cd "$TOP"
+stage host-tests make --no-print-directory host-tests
+stage kunit make --no-print-directory kunit
+stage selftests make --no-print-directory selftests
+stage lab make --no-print-directory lab
+
+printf '%d passed, %d failed\n' "$PASSED" "$FAILED"
+[ "$FAILED" = 0 ]
