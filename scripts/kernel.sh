@@ -35,6 +35,7 @@ configure() {
 	if cmp -s "$wanted.new" "$wanted" && [ -e "$TOP/$OUT/.config" ]; then
 		return
 	fi
+	[ "$TOOLCHAIN" != host ] || logged rustavailable "Checking this machine's compilers" kbuild rustavailable
 	mv "$wanted.new" "$wanted"
 	logged config "Configuring the kernel" kbuild KCONFIG_ALLCONFIG="../../$OUT/wanted.config" allnoconfig
 	local dropped

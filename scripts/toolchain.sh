@@ -6,7 +6,24 @@
 
 . "$(dirname "$0")/lib.sh"
 
-[ "$TOOLCHAIN" = host ] && exit 0
+# What TOOLCHAIN=host needs: "PROGRAM PACKAGE".
+HOST_PROGRAMS=(
+	'make make' 'clang clang' 'ld.lld lld' 'llvm-strip llvm' 'rustc rustc' 'bindgen bindgen' 'ccache ccache' 'flex flex'
+	'bison bison' 'bc bc' 'cpio cpio' 'qemu-system-x86_64 qemu-system-x86' 'busybox busybox-static' 'hackbench rt-tests'
+	'stress-ng stress-ng'
+)
+
+case $TOOLCHAIN in
+root) ;;
+host)
+	for pair in "${HOST_PROGRAMS[@]}"; do
+		command -v "${pair% *}" >/dev/null ||
+			die "TOOLCHAIN=host needs the program '${pair% *}': install it (on Debian: ${pair#* })"
+	done
+	exit 0
+	;;
+*) die "TOOLCHAIN=$TOOLCHAIN is not known: root (the default) or host" ;;
+esac
 
 ROOT=$(toolchain_root)
 [ -e "$ROOT/.complete" ] && exit 0
