@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# kernel.sh [debug|stock] TARGET...: configure the assembled tree for ARCH and run Kbuild targets on it.
-# The output is build/ARCH, build/ARCH-debug or, from the pristine source, build/ARCH-stock.
+# kernel.sh [debug|kunit|stock] TARGET...: configure the assembled tree for ARCH and run Kbuild targets on it.
+# The output is build/ARCH, build/ARCH-debug, build/ARCH-kunit (debug, with everything built in) or, from the
+# pristine source, build/ARCH-stock.
 
 . "$(dirname "$0")/lib.sh"
 
 VARIANT=
 SOURCE=linux-7.3.y
 case ${1:-} in
-debug) VARIANT=debug; shift ;;
+debug | kunit) VARIANT=$1; shift ;;
 stock) VARIANT=stock; SOURCE=linux-stock; shift ;;
 esac
 OUT=build/$ARCH${VARIANT:+-$VARIANT}
@@ -21,17 +22,33 @@ kbuild() {
 		-j"$JOBS" "$@"
 }
 
+# The fragments' options, the last word on each.
 fragments() {
-	printf '%s\n' "$TOP/configs/base.config" "$TOP/configs/$ARCH.config"
-	[ "$VARIANT" = stock ] || printf '%s\n' "$TOP/configs/corefold.config"
-	[ "$VARIANT" != debug ] || printf '%s\n' "$TOP/configs/debug.config"
+	local files=("$TOP/configs/base.config" "$TOP/configs/$ARCH.config")
+	[ "$VARIANT" = stock ] || files+=("$TOP/configs/corefold.config")
+	case $VARIANT in
+	debug) files+=("$TOP/configs/debug.config") ;;
+	kunit) files+=("$TOP/configs/debug.config" "$TOP/drivers/virt/corefold/.kunitconfig") ;;
+	esac
+	awk '
+		match($0, /^(# )?CONFIG_[A-Za-z0-9_]+/) {
+			name = substr($0, RSTART, RLENGTH)
+			sub(/^# /, "", name)
+			if (!(name in line))
+				order[++n] = name
+			line[name] = $0
+		}
+		END { for (i = 1; i <= n; i++) print line[order[i]] }
+	' "${files[@]}"
+	# A new Kconfig symbol also asks for a new configuration.
+	[ "$VARIANT" = stock ] || { cat "$TOP"/patches/7.3/* "$TOP"/drivers/virt/corefold/Kconfig 2>/dev/null || true; } | sha256sum | sed "s/^/# /"
 }
 
-# Later fragments win; whatever Kconfig drops stops the build.
+# Whatever Kconfig drops stops the build.
 configure() {
 	local wanted=$TOP/$OUT/wanted.config
 	mkdir -p "$TOP/$OUT"
-	fragments | xargs cat >"$wanted.new"
+	fragments >"$wanted.new"
 	if cmp -s "$wanted.new" "$wanted" && [ -e "$TOP/$OUT/.config" ]; then
 		return
 	fi

@@ -2,16 +2,22 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # kunit.sh [GLOB]: build the kernel of drivers/virt/corefold/.kunitconfig with the kernel's own kunit.py, and run
-# its suites in an emulated guest.
+# its suites in an emulated guest. The rest of the configuration is that of the debug kernel, so that races show
+# and ccache helps.
 
 . "$(dirname "$0")/lib.sh"
 
+OUT=build/$ARCH-kunit
+
 run_kunit() {
 	"$TOP/scripts/in-toolchain" sh -c 'cd build/linux-7.3.y && exec tools/testing/kunit/kunit.py run "$@"' kunit.py \
-		--arch="$ARCH" --build_dir="../kunit-$ARCH" --kunitconfig=drivers/virt/corefold \
+		--arch="$ARCH" --build_dir="../$ARCH-kunit" --kunitconfig="../$ARCH-kunit/kunit.config" \
 		--make_options LLVM=1 --make_options CC='ccache clang' --make_options KBUILD_BUILD_TIMESTAMP=@0 \
+		--make_options KBUILD_BUILD_USER=corefold --make_options KBUILD_BUILD_HOST=corefold \
 		--jobs "$JOBS" --qemu_args '-smp 4' --timeout 900 "$@"
 }
 
+"$TOP/scripts/kernel.sh" kunit olddefconfig
+[ "$TOP/$OUT/kunit.config" -nt "$TOP/$OUT/wanted.config" ] || cp "$TOP/$OUT/.config" "$TOP/$OUT/kunit.config"
 logged kunit "Building and running the KUnit suites" run_kunit "$@"
-"$TOP/scripts/splats.sh" "$BUILD/kunit-$ARCH/test.log"
+"$TOP/scripts/splats.sh" "$TOP/$OUT/test.log"
