@@ -15,7 +15,7 @@ with_libs() {
 	local program
 	for program; do
 		install -D "$program" "$DIR/bin/$(basename "$program")"
-		ldd "$program" 2>/dev/null | grep -o '/[^ ]*' | while read -r lib; do
+		{ ldd "$program" 2>/dev/null || true; } | { grep -o '/[^ )]*' || true; } | while read -r lib; do
 			[ -e "$DIR$lib" ] || install -D "$(readlink -f "$lib")" "$DIR$lib"
 		done
 	done
@@ -24,6 +24,7 @@ with_libs() {
 rm -rf "$DIR"
 mkdir -p "$DIR"/{bin,dev,proc,sys,tmp,run,lib/corefold,selftests}
 with_libs /usr/bin/busybox "$(command -v hackbench)" "$(command -v stress-ng)"
+ln -s busybox "$DIR/bin/sh"
 install "$TOP/scripts/guest/init" "$DIR/init"
 find "$TOP/scripts/guest" -type f ! -name init -exec install -t "$DIR/run" {} +
 [ ! -e "$OUT/modules.order" ] || sed 's/\.o$/.ko/' "$OUT/modules.order" | while read -r module; do
