@@ -76,5 +76,8 @@ lint: tree ## rustfmt, clippy, checkpatch, kernel-doc, shellcheck, reuse
 refresh: toolchain ## bring edits of build/linux-7.3.y back into overlay and queue (PATCH=name)
 	@PATCH="$(PATCH)" scripts/refresh.sh
 
+discard: toolchain ## drop unsaved edits of build/linux-7.3.y
+	@scripts/kernel-tree.sh discard
+
 clean: ## remove build/ (caches outside stay: see scripts/lib.sh)
 	rm -rf build

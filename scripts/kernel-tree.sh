@@ -1,14 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Assemble the kernel tree: pristine source + patch queue + overlay. A file is written only if its
-# content changes, so that a rebuild does no more than it must.
+# kernel-tree.sh [discard]: assemble the kernel tree: pristine source + patch queue + overlay. A file is
+# written only if its content changes, so that a rebuild does no more than it must. Edits made in the tree
+# since the last assembly stop it, unless they are to be discarded.
 
 . "$(dirname "$0")/lib.sh"
 
-PATCHES=$TOP/patches/7.3
-# What of this repository lies at the same place in the kernel tree.
-OVERLAY=(Documentation drivers include kernel rust samples tools/testing)
 STAGE=$BUILD/stage
 
 # The pristine source: KSRC, or Debian's, unpacked once for all checkouts.
@@ -36,7 +34,6 @@ unpack() {
 	mv "$2.partial" "$2"
 }
 
-patch_names() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$PATCHES/series" 2>/dev/null || true; }
 patched_files() { patch_names | sed "s|^|$PATCHES/|" | xargs -r sed -n 's|^+++ b/\([^\t]*\).*|\1|p' | sort -u; }
 overlay_files() { (cd "$TOP" && find "${OVERLAY[@]}" -type f 2>/dev/null | sort) || true; }
 
@@ -53,23 +50,56 @@ stage() {
 	overlay_files | rsync -a --files-from=- "$TOP/" "$STAGE/"
 }
 
+# Files that this assembly would overwrite and that hold neither what the last one wrote nor what this one will.
+unsaved() {
+	local file
+	{
+		edited_assembled
+		comm -13 <(assembled_files | sort) "$BUILD/stage.files" | while read -r file; do
+			[ ! -e "$TREE/$file" ] || cmp -s "$TREE/$file" "$PRISTINE/$file" || printf '%s\n' "$file"
+		done
+	} | while read -r file; do
+		[ -e "$TREE/$file" ] || [ -e "$STAGE/$file" ] || continue
+		cmp -s "$TREE/$file" "$STAGE/$file" || printf '%s\n' "$file"
+	done
+}
+
+# stop_for FILES: they hold edits that would be lost.
+stop_for() {
+	[ -n "$1" ] || return 0
+	printf '%s\n' "$1" | sed 's/^/  /' >&2
+	die "these files of ${TREE#"$TOP"/} have unsaved edits: 'make refresh' saves them, 'make discard' drops them"
+}
+
+# Put a file of the tree back to what the source has.
+restore() {
+	rm -f "$TREE/$1"
+	[ ! -e "$PRISTINE/$1" ] || cp "$PRISTINE/$1" "$TREE/$1"
+}
+
 need rsync rsync
 need patch patch
+DISCARD=${1:-}
 PRISTINE=$(pristine)
 if [ "$(cat "$TREE/.pristine" 2>/dev/null)" != "$PRISTINE" ]; then
+	[ -n "$DISCARD" ] || stop_for "$(edited_files)"
 	rm -rf "$TREE"
 	mkdir -p "$BUILD"
 	logged tree "Copying the kernel source" cp -a --reflink=auto "$PRISTINE" "$TREE"
 	printf '%s\n' "$PRISTINE" >"$TREE/.pristine"
 fi
 stage
-# What an earlier assembly wrote and this one does not, goes back to pristine.
-(cd "$STAGE" && find . -type f | sort) >"$BUILD/stage.files"
-if [ -e "$TREE/.assembled" ]; then
-	comm -23 "$TREE/.assembled" "$BUILD/stage.files" | while read -r file; do
-		rm -f "$TREE/$file"
-		[ ! -e "$PRISTINE/$file" ] || cp "$PRISTINE/$file" "$TREE/$file"
+(cd "$STAGE" && find . -type f | sed 's|^\./||' | sort) >"$BUILD/stage.files"
+if [ -n "$DISCARD" ]; then
+	edited_files | while read -r file; do
+		say "  discarding the edits of $file"
+		restore "$file"
 	done
+else
+	stop_for "$(unsaved)"
 fi
+# What an earlier assembly wrote and this one does not, goes back to pristine.
+comm -23 <(assembled_files | sort) "$BUILD/stage.files" | while read -r file; do restore "$file"; done
 rsync -rlpc "$STAGE/" "$TREE/"
-mv "$BUILD/stage.files" "$TREE/.assembled"
+(cd "$STAGE" && find . -type f -print0 | sort -z | xargs -0 -r sha256sum) >"$TREE/.assembled.new"
+mv "$TREE/.assembled.new" "$TREE/.assembled"

@@ -13,8 +13,12 @@ TOOLCHAIN=${TOOLCHAIN:-root}
 ARCH=${ARCH:-x86_64}
 JOBS=${JOBS:-$(nproc)}
 
-# The assembled kernel tree.
+# The assembled kernel tree: .pristine in it names its source, .assembled lists what was written on top, with checksums.
 TREE=$BUILD/linux-7.3.y
+# The edits of existing kernel files, and what of this repository lies at the same place in the kernel tree.
+PATCHES=$TOP/patches/7.3
+# shellcheck disable=SC2034 # Used by those who read this file.
+OVERLAY=(Documentation drivers include kernel rust samples tools/testing)
 
 say() { printf '%s\n' "$*" >&2; }
 die() { printf 'corefold: %s\n' "$*" >&2; exit 1; }
@@ -53,4 +57,26 @@ toolchain_root() {
 	local key
 	key=$(cat "$TOP/scripts/toolchain.sh" "$TOP/scripts/toolchain.packages" | sha256sum | cut -c 1-12)
 	printf '%s\n' "$CACHE/toolchain-$key"
+}
+
+patch_names() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$PATCHES/series" 2>/dev/null || true; }
+
+# The files that the last assembly of the tree wrote.
+assembled_files() { sed -e 's/^[0-9a-f]\{64\}  //' -e 's|^\./||' "$TREE/.assembled" 2>/dev/null || true; }
+
+# Those of them that have been edited since.
+edited_assembled() {
+	(cd "$TREE" 2>/dev/null && sha256sum --quiet -c .assembled 2>/dev/null) | sed -n 's|^\./\(.*\): FAILED.*|\1|p' || true
+}
+
+# All files of the tree that have been edited since it was assembled, those that are new in it included.
+edited_files() {
+	local pristine
+	pristine=$(cat "$TREE/.pristine" 2>/dev/null) || return 0
+	edited_assembled
+	[ -d "$pristine" ] || return 0
+	(cd "$TREE" && find . -name __pycache__ -prune -o -type f -cnewer .pristine -print 2>/dev/null) |
+		sed -e 's|^\./||' -e '/^\.\(assembled\|pristine\)$/d' -e '/\(~\|\.orig\|\.rej\|\.swp\)$/d' | sort |
+		comm -23 - <(assembled_files | sort) |
+		rsync -nrlc --out-format=%n --files-from=- "$TREE/" "$pristine/"
 }
