@@ -38,7 +38,7 @@ esac
 
 WORDS=$(IFS=,; printf '%s' "$*")
 # shellcheck disable=SC2206 # Extra arguments are words.
-QEMU+=(-accel tcg,thread=multi -smp "$SMP" -m "$MEMORY" -nodefaults -no-reboot -display none
+QEMU+=(-accel "tcg,thread=multi" -smp "$SMP" -m "$MEMORY" -nodefaults -no-reboot -display none
 	-serial mon:stdio -initrd "$OUT/initramfs.cpio.gz"
 	-append "$CONSOLE panic=-1 ${RUN:+corefold.run=$RUN} ${WORDS:+corefold.args=$WORDS} $APPEND" $QEMU_ARGS)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# kernel.sh [debug|kunit|stock] TARGET...: configure the assembled tree for ARCH and run Kbuild targets on it.
+# kernel.sh [debug|kunit|lint|stock] TARGET...: configure the assembled tree for ARCH and run Kbuild targets on it.
 # The output is build/ARCH, build/ARCH-debug, build/ARCH-kunit (debug, with everything built in) or, from the
 # pristine source, build/ARCH-stock.
 
@@ -10,7 +10,7 @@
 VARIANT=
 SOURCE=linux-7.3.y
 case ${1:-} in
-debug | kunit) VARIANT=$1; shift ;;
+debug | kunit | lint) VARIANT=$1; shift ;;
 stock) VARIANT=stock; SOURCE=linux-stock; shift ;;
 esac
 OUT=build/$ARCH${VARIANT:+-$VARIANT}
@@ -59,7 +59,7 @@ configure() {
 	dropped=$(grep -E '^(CONFIG_|# CONFIG_.* is not set)' "$wanted" | grep -vxFf "$TOP/$OUT/.config" || true)
 	[ -z "$dropped" ] || {
 		rm -f "$wanted"
-		die "Kconfig did not take these lines of configs/, a dependency is missing:" $dropped
+		die "Kconfig did not take these lines of configs/, a dependency is missing:" "$dropped"
 	}
 }
 
