@@ -25,6 +25,7 @@ rm -rf "$DIR"
 mkdir -p "$DIR"/{bin,dev,proc,sys,tmp,run,lib/corefold,selftests}
 with_libs /usr/bin/busybox "$(command -v hackbench)" "$(command -v stress-ng)"
 ln -s busybox "$DIR/bin/sh"
+clang -O2 -Wall -Werror -static -o "$DIR/bin/corefold-spin" "$TOP/tools/lab/guest/spin.c"
 install "$TOP/scripts/guest/init" "$DIR/init"
 find "$TOP/scripts/guest" -type f ! -name init -exec install -t "$DIR/run" {} +
 [ ! -e "$OUT/modules.order" ] || sed 's/\.o$/.ko/' "$OUT/modules.order" | while read -r module; do
