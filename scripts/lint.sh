@@ -5,7 +5,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-CHECKS=(rustfmt cargo-fmt kernel-build cargo-clippy checkpatch-patches checkpatch-files kernel-doc shellcheck tags reuse)
+CHECKS=(rustfmt cargo-fmt kernel-build cargo-clippy checkpatch-patches checkpatch-files spelling kernel-doc shellcheck tags reuse)
 WORK=$BUILD/lint
 PASSED=0 FAILED=()
 
@@ -87,7 +87,7 @@ check_kernel_build() {
 
 # checkpatch ARGUMENT...: nothing here carries a sign-off, which is for whoever sends it on.
 checkpatch() {
-	in_tree perl scripts/checkpatch.pl --strict --show-types --no-signoff --no-summary --codespell "$@"
+	in_tree perl scripts/checkpatch.pl --strict --show-types --no-signoff --no-summary "$@"
 }
 
 check_checkpatch_patches() {
@@ -99,6 +99,12 @@ check_checkpatch_patches() {
 check_checkpatch_files() {
 	mapfile -t files < <(kernel_sources '(\.(c|h|rs|rst|sh|py|config)|Kconfig.*|Makefile|/debugfs-[^/]*|/sysfs-[^/]*)')
 	[ ${#files[@]} = 0 ] || checkpatch -f "${files[@]}"
+}
+
+# Not by checkpatch, which takes seconds a file for it.
+check_spelling() {
+	mapfile -t files < <(sources | grep -vE '^LICENSES/|\.(lock|svg|png)$')
+	in_toolchain codespell "${files[@]}"
 }
 
 check_kernel_doc() {
