@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! CPU topology.
+//!
+//! C headers: [`include/linux/topology.h`](srctree/include/linux/topology.h) and
+//! [`include/linux/sched/topology.h`](srctree/include/linux/sched/topology.h)
+
+use crate::{
+    bindings,
+    cpu::{
+        possible,
+        CpuId,
+        CpusReadGuard, //
+    },
+    cpumask::Cpumask, //
+};
+
+/// Returns the CPUs that share a core with `cpu`, itself included.
+///
+/// Corresponds to `cpu_smt_mask()` in C. Only CPUs that are online count: the mask of a CPU that
+/// is offline may be empty, and on most architectures is.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::cpu::cpus_read_lock;
+/// use kernel::topology;
+///
+/// let guard = cpus_read_lock();
+/// for cpu in guard.online() {
+///     let core = topology::sibling_mask(cpu, &guard);
+///     assert!(core.test(cpu));
+///     assert!(core.subset(guard.online()));
+///
+///     for sibling in core {
+///         assert!(topology::sibling_mask(sibling, &guard).equal(core));
+///         assert_eq!(topology::node(sibling), topology::node(cpu));
+///     }
+/// }
+/// ```
+pub fn sibling_mask(cpu: CpuId, _guard: &CpusReadGuard) -> &Cpumask {
+    let mask = if possible().test(cpu) {
+        // SAFETY: `cpu` is a possible CPU, so that its per-CPU data exists.
+        unsafe { bindings::cpu_smt_mask(i32::from(cpu)) }
+    } else {
+        // SAFETY: `cpu` is a valid CPU number.
+        unsafe { bindings::cpumask_of(u32::from(cpu)) }
+    };
+
+    // SAFETY: Both functions return a valid mask that always exists. CPUs neither go online nor
+    // offline while the guard exists.
+    unsafe { Cpumask::from_raw(mask) }
+}
+
+/// Returns whether two CPUs share their last level cache.
+///
+/// Corresponds to `cpus_share_cache()` in C. A CPU shares its cache with itself. CPUs that are not
+/// in a scheduling domain, because they are isolated for instance, share theirs with no other.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::cpu::cpus_read_lock;
+/// use kernel::topology;
+///
+/// let guard = cpus_read_lock();
+/// for a in guard.online() {
+///     assert!(topology::share_cache(a, a));
+///     for b in guard.online() {
+///         assert_eq!(topology::share_cache(a, b), topology::share_cache(b, a));
+///     }
+/// }
+/// ```
+pub fn share_cache(a: CpuId, b: CpuId) -> bool {
+    if a == b {
+        return true;
+    }
+    if !possible().test(a) || !possible().test(b) {
+        return false;
+    }
+
+    // SAFETY: Both are possible CPUs, so that their per-CPU data exists.
+    unsafe { bindings::cpus_share_cache(i32::from(a), i32::from(b)) }
+}
+
+/// Returns the NUMA node that `cpu` belongs to, if it is known.
+///
+/// Corresponds to `cpu_to_node()` in C.
+pub fn node(cpu: CpuId) -> Option<u32> {
+    if !possible().test(cpu) {
+        return None;
+    }
+
+    // SAFETY: `cpu` is a possible CPU, so that its per-CPU data exists.
+    let node = unsafe { bindings::cpu_to_node(i32::from(cpu)) };
+
+    // `NUMA_NO_NODE` is negative.
+    u32::try_from(node).ok()
+}
