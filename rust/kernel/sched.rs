@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Scheduler.
+//!
+//! What the scheduler may be told from outside, and asked for.
+
+pub mod isolation;
+#[cfg(CONFIG_SCHED_SOFT_OFFLINE)]
+pub mod soft_offline;
+#[cfg(CONFIG_SCHED_STEAL_CAPACITY)]
+pub mod steal_capacity;
+#[cfg(CONFIG_SCHED_STEAL_SOURCE)]
+pub mod steal_source;
