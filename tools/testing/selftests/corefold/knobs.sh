@@ -1,0 +1,107 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Each knob refuses bad input, keeps its value and counts the refusal; good input is taken and
+# shown.
+
+. "$(dirname "$0")/corefold.sh"
+LONG=$(printf '%0200d' 1)
+NEWLINE='
+'
+
+# refuses KNOB VALUE
+refuses() {
+	before=$(knob "$1")
+	refused=$(event refused_writes)
+	[ "$(./load write "$COREFOLD/$1" "$2")" != 0 ] || return 1
+	[ "$(knob "$1")" = "$before" ] && [ "$(event refused_writes)" -gt "$refused" ]
+}
+
+takes() {
+	set_knob "$1" "$2" && [ "$(knob "$1")" = "$2" ]
+}
+
+# refuses_all KNOB: what no knob may take.
+refuses_all() {
+	for value in junk "" "$NEWLINE" -1 -100000 4294967296 99999999999999999999 0x 1e3 "1 2" \
+		"$LONG" ';' "1${NEWLINE}2"; do
+		refuses "$1" "$value" || { echo "# $1 took '$value', now $(knob "$1")"; return 1; }
+	done
+}
+
+plan 43
+load_lab
+load corefold interval_ms=100000
+for name in $KNOBS; do
+	check "$name refuses junk, empty, negative and huge values" refuses_all "$name"
+done
+
+check "interval_ms refuses 99" refuses interval_ms 99
+check "interval_ms refuses 100001" refuses interval_ms 100001
+check "interval_ms takes 100" takes interval_ms 100
+check "interval_ms takes 100000" takes interval_ms 100000
+check "steal_low_bp refuses the high threshold" refuses steal_low_bp "$(knob steal_high_bp)"
+check "steal_low_bp refuses more than that" refuses steal_low_bp 9999
+check "steal_high_bp refuses the low threshold" refuses steal_high_bp "$(knob steal_low_bp)"
+check "steal_high_bp refuses 0" refuses steal_high_bp 0
+check "steal_high_bp refuses 10001" refuses steal_high_bp 10001
+check "steal_high_bp takes 10000" takes steal_high_bp 10000
+check "steal_low_bp takes 9999" takes steal_low_bp 9999
+check "steal_low_bp takes 0" takes steal_low_bp 0
+check "steal_high_bp takes 1" takes steal_high_bp 1
+check "steal_high_bp takes 500" takes steal_high_bp 500
+check "steal_low_bp takes 200" takes steal_low_bp 200
+check "confirm refuses 0" refuses confirm 0
+check "confirm refuses 11" refuses confirm 11
+check "confirm takes 10" takes confirm 10
+check "confirm takes 1" takes confirm 1
+check "floor_cores refuses 0" refuses floor_cores 0
+check "floor_cores refuses more cores than there are" refuses floor_cores 1000
+check "floor_cores takes 2" takes floor_cores 2
+check "floor_cores takes 1" takes floor_cores 1
+check "policy refuses an unknown one" refuses policy stepp
+check "policy takes step" takes policy step
+check "steal_capacity takes 0" takes steal_capacity 0
+check "steal_capacity takes 1" takes steal_capacity 1
+check "enabled refuses 2" refuses enabled 2
+check "enabled takes 0" takes enabled 0
+check "enabled takes 1" takes enabled 1
+
+shown_are_read_only() {
+	for name in $SHOWN; do
+		[ "$(stat -c %a "$COREFOLD/$name")" = 444 ] || return 1
+		[ "$(./load write "$COREFOLD/$name" 1)" != 0 ] || return 1
+		cat "$COREFOLD/$name" >/dev/null || return 1
+	done
+}
+check "status, cores, history and events are read-only" shown_are_read_only
+
+# Writers and readers at once: each value read is one of those written.
+scribble() {
+	while :; do
+		./load write $COREFOLD/steal_high_bp 600
+		./load write $COREFOLD/steal_high_bp 700
+		./load write $COREFOLD/steal_high_bp junk
+	done
+}
+background scribble
+first=$job
+background scribble
+one_of_those() {
+	case $(knob steal_high_bp) in
+	500 | 600 | 700) ;;
+	*) return 1 ;;
+	esac
+}
+check "concurrent writes are whole" times_do 50 one_of_those
+stop "$first"
+stop "$job"
+interval_at_once() {
+	samples=$(event samples)
+	set_knob interval_ms 100 && until_true 5 test_more_samples
+}
+test_more_samples() { [ "$(event samples)" -gt "$((samples + 3))" ]; }
+check "a shorter interval holds at once" interval_at_once
+check "the module still works" folds_and_unfolds
+check "unloads" unload corefold
+finish

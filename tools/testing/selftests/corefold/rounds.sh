@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Load and unload ROUNDS times; nothing stays behind.
+
+. "$(dirname "$0")/corefold.sh"
+ROUNDS=${ROUNDS:-100}
+
+failed() {
+	echo "# failed in round $round: $(cat /tmp/insmod.err /tmp/rmmod.err 2>/dev/null)"
+	return 1
+}
+
+rounds() {
+	for round in $(seq "$1"); do
+		load corefold || { failed; return 1; }
+		# Now and then it gets to sample and to fold.
+		[ $((round % 50)) != 0 ] || { set_knob interval_ms 100 && usleep 400000; }
+		unload corefold || { failed; return 1; }
+	done
+}
+unreclaimable() { sed -n 's/^SUnreclaim: *\([0-9]*\).*/\1/p' /proc/meminfo; }
+
+plan 4
+load_lab
+start_steal 60
+rounds 5
+before=$(unreclaimable)
+check "$ROUNDS load/unload rounds" rounds "$ROUNDS"
+after=$(unreclaimable)
+echo "# unreclaimable slab: $before kB, $after kB"
+check "no memory stays behind" test $((after - before)) -lt $((2048 + 8 * ROUNDS))
+check "nothing stays folded" is_empty
+check "no debugfs directory stays" not test -e $COREFOLD
+finish
