@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# boot.sh [-k VARIANT] [-s SMP] [-m MEMORY] [-t SECONDS] [-a "KERNEL ARGUMENTS"] [-q "QEMU ARGUMENTS"] [-l LOG] [RUN [ARGUMENT...]]
+# boot.sh [-k VARIANT] [-s SMP] [-m MEMORY] [-t SECONDS] [-a "KERNEL ARGUMENTS"] [-q "QEMU ARGUMENTS"] [-l LOG] [-c ACCELERATOR] [RUN [ARGUMENT...]]
 #
 # Boot the kernel of build/ARCH[-VARIANT] under emulation. Without RUN: an interactive shell. With it, the
 # guest runs /run/RUN and powers off; the console goes to LOG, and the exit status is that of RUN, or 1 if
@@ -9,8 +9,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
-VARIANT='' SMP=4 MEMORY=1G LIMIT=600 APPEND='' QEMU_ARGS='' LOG=''
-while getopts k:s:m:t:a:q:l: option; do
+VARIANT='' SMP=4 MEMORY=1G LIMIT=600 APPEND='' QEMU_ARGS='' LOG='' ACCEL=tcg,thread=multi
+while getopts k:s:m:t:a:q:l:c: option; do
 	case $option in
 	k) VARIANT=$OPTARG ;;
 	s) SMP=$OPTARG ;;
@@ -19,6 +19,7 @@ while getopts k:s:m:t:a:q:l: option; do
 	a) APPEND=$OPTARG ;;
 	q) QEMU_ARGS=$OPTARG ;;
 	l) LOG=$OPTARG ;;
+	c) ACCEL=$OPTARG ;;
 	*) die "usage: see the head of scripts/boot.sh" ;;
 	esac
 done
@@ -38,7 +39,7 @@ esac
 
 WORDS=$(IFS=,; printf '%s' "$*")
 # shellcheck disable=SC2206 # Extra arguments are words.
-QEMU+=(-accel "tcg,thread=multi" -smp "$SMP" -m "$MEMORY" -nodefaults -no-reboot -display none
+QEMU+=(-accel "$ACCEL" -smp "$SMP" -m "$MEMORY" -nodefaults -no-reboot -display none
 	-serial mon:stdio -initrd "$OUT/initramfs.cpio.gz"
 	-append "$CONSOLE panic=-1 ${RUN:+corefold.run=$RUN} ${WORDS:+corefold.args=$WORDS} $APPEND" $QEMU_ARGS)
 

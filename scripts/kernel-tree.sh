@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# kernel-tree.sh [discard]: assemble the kernel tree: pristine source + patch queue + overlay. A file is
+# kernel-tree.sh [discard|stock]: assemble the kernel tree: pristine source + patch queue + overlay. A file is
 # written only if its content changes, so that a rebuild does no more than it must. Edits made in the tree
-# since the last assembly stop it, unless they are to be discarded.
+# since the last assembly stop it, unless they are to be discarded. With stock: only make build/linux-stock, the
+# source as it came, to compare with.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -77,10 +78,23 @@ restore() {
 	[ ! -e "$PRISTINE/$1" ] || cp "$PRISTINE/$1" "$TREE/$1"
 }
 
+# The marker lies outside, so that the tree is nothing but the source.
+stock() {
+	[ "$(cat "$BUILD/linux-stock.pristine" 2>/dev/null)" != "$PRISTINE" ] || return 0
+	rm -rf "$BUILD/linux-stock"
+	mkdir -p "$BUILD"
+	logged tree-stock "Copying the stock kernel source" cp -a --reflink=auto "$PRISTINE" "$BUILD/linux-stock"
+	printf '%s\n' "$PRISTINE" >"$BUILD/linux-stock.pristine"
+}
+
 need rsync rsync
 need patch patch
-DISCARD=${1:-}
 PRISTINE=$(pristine)
+if [ "${1:-}" = stock ]; then
+	stock
+	exit
+fi
+DISCARD=${1:-}
 if [ "$(cat "$TREE/.pristine" 2>/dev/null)" != "$PRISTINE" ]; then
 	[ -n "$DISCARD" ] || stop_for "$(edited_files)"
 	rm -rf "$TREE"
