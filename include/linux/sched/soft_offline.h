@@ -28,7 +28,7 @@ DECLARE_STATIC_KEY_FALSE(sched_soft_offline_used);
  *
  * Return: true if tasks that may run elsewhere should.
  */
-static inline bool cpu_soft_offline(int cpu)
+static __always_inline bool cpu_soft_offline(int cpu)
 {
 	return static_branch_unlikely(&sched_soft_offline_used) &&
 	       cpumask_test_cpu(cpu, cpu_soft_offline_mask);
@@ -41,10 +41,11 @@ void sched_soft_offline_read(struct cpumask *mask);
 void sched_soft_offline_eligible(struct cpumask *mask);
 void sched_soft_offline_domain(int cpu, struct cpumask *mask);
 unsigned long sched_soft_offline_shrinks(void);
+bool sched_soft_offline_bypassed(void);
 
 #else /* !CONFIG_SCHED_SOFT_OFFLINE */
 
-static inline bool cpu_soft_offline(int cpu)
+static __always_inline bool cpu_soft_offline(int cpu)
 {
 	return false;
 }
