@@ -50,7 +50,7 @@ check() {
 
 check_rustfmt() {
 	{ kernel_sources '\.rs'; patched '\.rs'; } | sort -u |
-		in_tree_xargs rustfmt --check --config-path .rustfmt.toml --edition 2021
+		in_tree_xargs rustfmt --check --color never --config-path .rustfmt.toml --edition 2021
 }
 
 # in_tree_xargs COMMAND...: with the files on standard input as further arguments.
@@ -61,9 +61,17 @@ in_tree_xargs() {
 }
 
 CARGO=(--manifest-path "$TOP/tools/Cargo.toml")
-check_cargo_fmt() { cargo fmt --all --check "${CARGO[@]}"; }
+check_cargo_fmt() { cargo fmt --all --check "${CARGO[@]}" -- --color never; }
 check_cargo_clippy() {
 	cargo clippy --locked --workspace --all-targets "${CARGO[@]}" --target-dir "$BUILD/tools" -- -D warnings
+}
+
+# The nearest directory of the tree above a file that has a Makefile.
+makefile_dir() {
+	local dir
+	dir=$(dirname "$1")
+	while [ ! -e "$TREE/$dir/Makefile" ]; do dir=$(dirname "$dir"); done
+	printf '%s\n' "$dir"
 }
 
 # clippy for the Rust, W=1 for the C, in an output directory of its own. What is ours is compiled anew, for
@@ -74,7 +82,7 @@ check_kernel_build() {
 		rm -f "$out/${file%.*}.o"
 		case $file in
 		kernel/*.c) targets+=("${file%.c}.o") ;;
-		drivers/* | samples/*) targets+=("$(dirname "$file")/") ;;
+		drivers/* | samples/*) targets+=("$(makefile_dir "$file")/") ;;
 		esac
 	done
 	rm -f "$out/rust/kernel.o"
@@ -87,7 +95,7 @@ check_kernel_build() {
 
 # checkpatch ARGUMENT...: nothing here carries a sign-off, which is for whoever sends it on.
 checkpatch() {
-	in_tree perl scripts/checkpatch.pl --strict --show-types --no-signoff --no-summary "$@"
+	in_tree perl scripts/checkpatch.pl --strict --show-types --no-signoff --no-summary --quiet --color=never "$@"
 }
 
 check_checkpatch_patches() {
@@ -97,8 +105,18 @@ check_checkpatch_patches() {
 }
 
 check_checkpatch_files() {
-	mapfile -t files < <(kernel_sources '(\.(c|h|rs|rst|sh|py|config)|Kconfig.*|Makefile|/debugfs-[^/]*|/sysfs-[^/]*)')
-	[ ${#files[@]} = 0 ] || checkpatch -f "${files[@]}"
+	mapfile -t files < <(kernel_sources '(\.(c|h|rs|rst|config)|Kconfig.*|Makefile|/debugfs-[^/]*|/sysfs-[^/]*)')
+	local file ordinary=() trace=() status=0
+	for file in "${files[@]}"; do
+		case $file in
+		include/trace/*) trace+=("$file") ;;
+		*) ordinary+=("$file") ;;
+		esac
+	done
+	[ ${#ordinary[@]} = 0 ] || checkpatch -f "${ordinary[@]}" || status=1
+	# Throughout the kernel, the macros of trace events are opened at the end of a line.
+	[ ${#trace[@]} = 0 ] || checkpatch --ignore OPEN_ENDED_LINE -f "${trace[@]}" || status=1
+	return $status
 }
 
 # Not by checkpatch, which takes seconds a file for it.
@@ -117,7 +135,7 @@ check_shellcheck() {
 		! head -n 1 "$file" 2>/dev/null | grep -qE '^#!.*\b(ba|da|)sh\b|shellcheck shell=' &&
 			[[ $file != *.sh ]] || printf '%s\n' "$file"
 	done)
-	in_toolchain shellcheck "${scripts[@]}"
+	in_toolchain shellcheck --severity=warning --color=never "${scripts[@]}"
 }
 
 # Each file that can carry an SPDX tag does.
