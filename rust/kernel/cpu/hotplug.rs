@@ -74,7 +74,7 @@ impl<T: Callbacks> Callbacks for Arc<T> {
 /// }
 ///
 /// let changes = KBox::pin_init(
-///     hotplug::Registration::new(c"example:changes", Ok::<_, Error>(Changes(Atomic::new(0)))),
+///     hotplug::Registration::<Changes>::new(c"example:changes", Changes(Atomic::new(0))),
 ///     GFP_KERNEL,
 /// )?;
 ///
@@ -296,7 +296,7 @@ mod tests {
         };
         let counter = Counter::new(cpu)?;
         let registration = KBox::pin_init(
-            Registration::new(c"kunit:rust", Ok::<_, Error>(counter.clone())),
+            Registration::<Arc<Counter>>::new(c"kunit:rust", counter.clone()),
             GFP_KERNEL,
         )?;
 
@@ -314,11 +314,11 @@ mod tests {
     fn dropping_drops_the_callbacks() -> Result {
         let counter = Counter::new(CpuId::current())?;
         drop(KBox::pin_init(
-            Registration::new(c"kunit:rust", Ok::<_, Error>(counter.clone())),
+            Registration::<Arc<Counter>>::new(c"kunit:rust", counter.clone()),
             GFP_KERNEL,
         )?);
 
-        assert!(counter.into_unique_or_drop().is_some());
+        assert!(Arc::into_unique_or_drop(counter).is_some());
         Ok(())
     }
 }
