@@ -107,7 +107,10 @@ impl Control {
             }
             let mut bytes = [0; 4096];
             match self.stream.read(&mut bytes) {
-                Ok(0) => bail!("the guest's control port is closed"),
+                Ok(0) => {
+                    alive()?;
+                    bail!("the guest's control port is closed");
+                }
                 Ok(length) => self.buffer.extend_from_slice(&bytes[..length]),
                 Err(error)
                     if matches!(

@@ -105,9 +105,8 @@ impl Config {
                 "socket,id=control,path={}",
                 dir.join("control").display()
             ))
-            .args(["-serial", "chardev:control", "-chardev"])
-            .arg(format!("socket,id=qmp,path={}", dir.join("qmp").display()))
-            .args(["-mon", "chardev=qmp,mode=control"])
+            .args(["-serial", "chardev:control", "-qmp"])
+            .arg(format!("unix:{}", dir.join("qmp").display()))
             // A ctrl-C at the terminal is for the lab, which then ends its guests in order.
             .process_group(0)
             .stdin(Stdio::null())
