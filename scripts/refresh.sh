@@ -116,7 +116,23 @@ go_to() {
 	say "  $1 is new: give it a changelog"
 }
 
-renew() { quilt refresh -p ab --no-timestamps --no-index; }
+# renew PATCH: the topmost; what has a diffstat keeps one.
+renew() {
+	local options=(-p ab --no-timestamps --no-index)
+	! grep -qsE '^ [0-9]+ files? changed' "$WORK/patches/$1" || options+=(--diffstat)
+	quilt refresh "${options[@]}"
+}
+
+# later PATCH FILE...: the patches after it that touch one of these files.
+later() {
+	local name=$1 file
+	shift
+	patch_names_of_work | sed "1,/^$name\$/d" | while read -r name; do
+		for file; do
+			! touches "$name" "$file" || { printf '%s\n' "$name"; break; }
+		done
+	done
+}
 
 # fold PATCH FILE...: put the edits of these files into it, and renew the later patches of the same files.
 fold() {
@@ -128,13 +144,12 @@ fold() {
 		patch -d "$WORK" -p1 -F0 --no-backup-if-mismatch -s <"$WORK/edits/$file" >&2 ||
 			conflict "the edits of $file do not apply at $name: name a later patch with PATCH="
 	done
-	renew
-	while name=$(quilt next 2>/dev/null); do
-		quilt push -q --fuzz=0 || conflict "$name does not apply on top of the edits"
-		for file; do
-			! touches "$name" "$file" || { renew; break; }
-		done
+	renew "$name"
+	for name in $(later "$name" "$@"); do
+		quilt push -q --fuzz=0 "$name" || conflict "$name does not apply on top of the edits"
+		renew "$name"
 	done
+	[ -z "$(quilt unapplied 2>/dev/null)" ] || quilt push -q -a --fuzz=0
 }
 
 fold_all() {
