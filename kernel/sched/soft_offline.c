@@ -370,7 +370,18 @@ void sched_soft_offline_recheck(void)
 
 static bool soft_offline_usable_by(struct task_struct *p, int cpu)
 {
-	return cpu_active(cpu) && !cpu_soft_offline(cpu) && task_allowed_on_cpu(p, cpu);
+	return cpu_active(cpu) && !cpu_soft_offline(cpu) && task_cpu_possible(cpu, p);
+}
+
+bool __sched_soft_offline_covers(const struct cpumask *mask, const struct cpumask *allowed)
+{
+	int cpu;
+
+	for_each_cpu_and(cpu, mask, allowed) {
+		if (!cpu_soft_offline(cpu))
+			return false;
+	}
+	return true;
 }
 
 /* Where a search begins, so that those who leave together spread. */
@@ -415,18 +426,35 @@ static int soft_offline_find(struct task_struct *p, const struct cpumask *allowe
 	return best;
 }
 
+/*
+ * For a task that may run on soft offline CPUs only: nobody balances between them, so look for an idle one here.
+ */
+static int soft_offline_spread(struct task_struct *p, const struct cpumask *allowed, int cpu)
+{
+	int i;
+
+	if (idle_rq(cpu_rq(cpu)))
+		return cpu;
+	for_each_cpu_and(i, allowed, cpu_soft_offline_mask) {
+		if (idle_rq(cpu_rq(i)) && task_cpu_possible(i, p))
+			return i;
+	}
+	return cpu;
+}
+
 int __sched_soft_offline_select(struct task_struct *p, const struct cpumask *allowed, int cpu)
 {
-	int new_cpu = cpu;
+	int new_cpu;
 
 	/* Deadline tasks are where their admission wants them, and others have their own scheduler. */
 	if (p->sched_class != &fair_sched_class && p->sched_class != &rt_sched_class)
 		return cpu;
+	if (is_migration_disabled(p) || kthread_is_per_cpu(p))
+		return cpu;
 
-	if (!is_migration_disabled(p) && !kthread_is_per_cpu(p))
-		new_cpu = soft_offline_find(p, allowed, cpu);
-	if (new_cpu != cpu && task_cpu(p) == cpu)
-		p->nr_migrations_soft_offline++;
+	new_cpu = soft_offline_find(p, allowed, cpu);
+	if (new_cpu == cpu)
+		new_cpu = soft_offline_spread(p, allowed, cpu);
 	return new_cpu;
 }
 
@@ -451,7 +479,6 @@ static int soft_offline_destination(struct rq *rq, struct task_struct *p)
 static void soft_offline_move(struct rq *rq, struct rq_flags *rf, struct task_struct *p, int cpu)
 {
 	deactivate_task(rq, p, DEQUEUE_NOCLOCK);
-	p->nr_migrations_soft_offline++;
 	set_task_cpu(p, cpu);
 
 	rq_unlock(rq, rf);

@@ -11,6 +11,7 @@
 #ifdef CONFIG_SCHED_SOFT_OFFLINE
 
 int __sched_soft_offline_select(struct task_struct *p, const struct cpumask *allowed, int cpu);
+bool __sched_soft_offline_covers(const struct cpumask *mask, const struct cpumask *allowed);
 bool __sched_soft_offline_tick(struct rq *rq);
 void sched_soft_offline_evacuate(int cpu);
 void sched_soft_offline_activate(int cpu);
@@ -48,6 +49,51 @@ static __always_inline bool sched_soft_offline_tick(struct rq *rq)
 }
 
 /**
+ * sched_soft_offline_account() - count how often a task left a soft offline CPU
+ * @p: the task, about to migrate
+ */
+static __always_inline void sched_soft_offline_account(struct task_struct *p)
+{
+	if (cpu_soft_offline(task_cpu(p)))
+		p->nr_migrations_soft_offline++;
+}
+
+/**
+ * sched_soft_offline_exclude() - take soft offline CPUs out of a mask
+ * @mask: the mask
+ */
+static __always_inline void sched_soft_offline_exclude(struct cpumask *mask)
+{
+	if (static_branch_unlikely(&sched_soft_offline_used))
+		cpumask_andnot(mask, mask, cpu_soft_offline_mask);
+}
+
+/**
+ * sched_soft_offline_covers() - whether a task finds only soft offline CPUs in a mask
+ * @mask: the mask
+ * @allowed: the CPUs that the task may run on
+ */
+static __always_inline bool
+sched_soft_offline_covers(const struct cpumask *mask, const struct cpumask *allowed)
+{
+	return static_branch_unlikely(&sched_soft_offline_used) &&
+	       __sched_soft_offline_covers(mask, allowed);
+}
+
+/**
+ * sched_soft_offline_exclude_for() - take soft offline CPUs out of a mask if a task has others
+ * @p: the task
+ * @mask: the mask
+ */
+static __always_inline void sched_soft_offline_exclude_for(struct task_struct *p,
+							   struct cpumask *mask)
+{
+	if (static_branch_unlikely(&sched_soft_offline_used) &&
+	    !__sched_soft_offline_covers(cpu_active_mask, p->cpus_ptr))
+		cpumask_andnot(mask, mask, cpu_soft_offline_mask);
+}
+
+/**
  * sched_soft_offline_weight() - how many CPUs of a mask are soft offline
  * @mask: the mask
  */
@@ -76,6 +122,16 @@ static __always_inline unsigned int sched_soft_offline_weight(const struct cpuma
 	return 0;
 }
 
+static __always_inline bool
+sched_soft_offline_covers(const struct cpumask *mask, const struct cpumask *allowed)
+{
+	return false;
+}
+
+static __always_inline void sched_soft_offline_exclude_for(struct task_struct *p,
+							   struct cpumask *mask) { }
+static __always_inline void sched_soft_offline_exclude(struct cpumask *mask) { }
+static __always_inline void sched_soft_offline_account(struct task_struct *p) { }
 static inline void sched_soft_offline_evacuate(int cpu) { }
 static inline void sched_soft_offline_activate(int cpu) { }
 static inline void sched_soft_offline_deactivate(int cpu) { }
