@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Soft offline: a set of CPUs that stay online and active, but that tasks leave if they may run elsewhere.
+ * Soft offline: a set of CPUs that stay online and active, but that tasks leave
+ * if they may run elsewhere.
  *
- * A guest whose virtual CPUs do not all get a real one does better with fewer of them. Taking them offline
- * for real is slow, rewrites affinities and rebuilds domains. So this leaves a CPU where it is, and makes the
- * scheduler avoid it:
+ * A guest whose virtual CPUs do not all get a real one does better with fewer
+ * of them. Taking them offline for real is slow, rewrites affinities and
+ * rebuilds domains. So this leaves a CPU where it is, and makes the scheduler
+ * avoid it:
  *
- *  - a choice of CPU that falls on one of the set is corrected (wake-up, fork, exec, affinity);
+ *  - a choice of CPU that falls on one of the set is corrected (wake-up, fork,
+ *    exec, affinity);
  *  - the balancer neither pulls to it nor counts it;
- *  - whatever is queued there when it joins the set is moved, and the tick looks for late arrivals.
+ *  - whatever is queued there when it joins the set is moved, and the tick
+ *    looks for late arrivals.
  *
- * A task that may run only there stays and runs. Nothing here changes an affinity or fails because of one.
+ * A task that may run only there stays and runs. Nothing here changes an
+ * affinity or fails because of one.
  *
  * The set is decided elsewhere and is plain data: nothing here calls out. See
  * Documentation/scheduler/sched-soft-offline.rst.
  *
- * Everything that is written here is written under sched_domains_mutex, with CPU hotplug held off:
- * cpus_read_lock(), then sched_domains_mutex, as everywhere else.
+ * Everything that is written here is written under sched_domains_mutex, with
+ * CPU hotplug held off: cpus_read_lock(), then sched_domains_mutex, as
+ * everywhere else.
  */
 
 #include <linux/sched/isolation.h>
@@ -51,7 +57,9 @@ static bool soft_offline_balanced(int cpu)
 	return cpu_rq(cpu)->rd != &def_root_domain && housekeeping_test_cpu(cpu, HK_TYPE_DOMAIN);
 }
 
-/* Whether the core of @cpu can be soft offline, if @active are the active CPUs. */
+/*
+ * Whether the core of @cpu can be soft offline, if @active are the active CPUs.
+ */
 static bool soft_offline_core_eligible(int cpu, const struct cpumask *active)
 {
 	int sibling;
@@ -65,7 +73,8 @@ static bool soft_offline_core_eligible(int cpu, const struct cpumask *active)
 }
 
 /*
- * These need a CPU to work with: who balances, and who does what others must not be disturbed with.
+ * These need a CPU to work with: who balances, and who does what others must
+ * not be disturbed with.
  */
 static bool soft_offline_housekeeping_has(enum hk_type type, const struct cpumask *usable)
 {
@@ -107,7 +116,10 @@ static bool soft_offline_valid(const struct cpumask *mask)
 	return true;
 }
 
-/* Take out of @mask, core by core, what the rules do not allow once @active are the active CPUs. */
+/*
+ * Take out of @mask, core by core, what the rules do not allow once @active are
+ * the active CPUs.
+ */
 static void soft_offline_repair(struct cpumask *mask, const struct cpumask *active)
 {
 	struct cpumask *usable = &soft_offline_usable;
@@ -172,7 +184,8 @@ static void soft_offline_write(const struct cpumask *next)
 }
 
 /**
- * sched_soft_offline_claim() - become the one who decides which CPUs are soft offline
+ * sched_soft_offline_claim() - become the one who decides which CPUs are soft
+ * offline
  *
  * Return: 0, or -EBUSY if somebody else does.
  */
@@ -188,7 +201,8 @@ int sched_soft_offline_claim(void)
 EXPORT_SYMBOL_GPL(sched_soft_offline_claim);
 
 /**
- * sched_soft_offline_release() - use all CPUs again, and leave the decision to others
+ * sched_soft_offline_release() - use all CPUs again, and leave the decision to
+ * others
  *
  * Only for who claimed it. May sleep; not for a CPU hotplug callback.
  */
@@ -206,11 +220,13 @@ EXPORT_SYMBOL_GPL(sched_soft_offline_release);
  * sched_soft_offline_set() - decide which CPUs are soft offline
  * @mask: all of them, in place of those before
  *
- * Tasks begin to leave at once, but this does not wait for them. May sleep; not for a CPU hotplug callback.
+ * Tasks begin to leave at once, but this does not wait for them. May sleep; not
+ * for a CPU hotplug callback.
  *
- * Return: 0; or with nothing changed, -EPERM if unclaimed, -EINVAL if @mask contains a CPU that is not active
- * or not balanced, contains some active siblings of a core but not all, or leaves a root domain (that is, a
- * cpuset partition) or the housekeeping CPUs without a CPU.
+ * Return: 0; or with nothing changed, -EPERM if unclaimed, -EINVAL if @mask
+ * contains a CPU that is not active or not balanced, contains some active
+ * siblings of a core but not all, or leaves a root domain (that is, a cpuset
+ * partition) or the housekeeping CPUs without a CPU.
  */
 int sched_soft_offline_set(const struct cpumask *mask)
 {
@@ -231,7 +247,8 @@ EXPORT_SYMBOL_GPL(sched_soft_offline_set);
  * sched_soft_offline_read() - which CPUs are soft offline
  * @mask: where to put them
  *
- * The kernel may have taken CPUs out of what sched_soft_offline_set() was given.
+ * The kernel may have taken CPUs out of what sched_soft_offline_set() was
+ * given.
  */
 void sched_soft_offline_read(struct cpumask *mask)
 {
@@ -245,8 +262,9 @@ EXPORT_SYMBOL_GPL(sched_soft_offline_read);
  * sched_soft_offline_eligible() - which CPUs can be soft offline at all
  * @mask: where to put them
  *
- * These are the active CPUs that the scheduler balances: neither isolated ones nor the siblings of such. Any
- * of them may be soft offline, but not all of them together.
+ * These are the active CPUs that the scheduler balances: neither isolated ones
+ * nor the siblings of such. Any of them may be soft offline, but not all of
+ * them together.
  */
 void sched_soft_offline_eligible(struct cpumask *mask)
 {
@@ -280,10 +298,14 @@ void sched_soft_offline_domain(int cpu, struct cpumask *mask)
 EXPORT_SYMBOL_GPL(sched_soft_offline_domain);
 
 /**
- * sched_soft_offline_shrinks() - how often the kernel had to take CPUs out of the set by itself
+ * sched_soft_offline_shrinks() - how often the kernel had to take CPUs out of
+ * the set by itself
  *
- * It does so if CPU hotplug, a cpuset partition or the housekeeping CPUs change so that the set would break
- * the rules of sched_soft_offline_set(). That a CPU leaves the set because it goes offline does not count.
+ * It does so if CPU hotplug, a cpuset partition or the housekeeping CPUs change
+ * so that the set would break the rules of sched_soft_offline_set(). That a CPU
+ * leaves the set because it goes offline does not count.
+ *
+ * Return: how many times since the kernel started.
  */
 unsigned long sched_soft_offline_shrinks(void)
 {
@@ -315,7 +337,8 @@ static void soft_offline_shrink(struct cpumask *next, const struct cpumask *acti
 }
 
 /**
- * sched_soft_offline_activate() - make sure that the set suits a CPU that becomes active
+ * sched_soft_offline_activate() - make sure that the set suits a CPU that
+ * becomes active
  * @cpu: the CPU, not active yet
  *
  * If its siblings are soft offline, the core is no longer a whole one.
@@ -333,10 +356,12 @@ void sched_soft_offline_activate(int cpu)
 }
 
 /**
- * sched_soft_offline_deactivate() - make sure that the set suits the loss of a CPU
+ * sched_soft_offline_deactivate() - make sure that the set suits the loss of a
+ * CPU
  * @cpu: the CPU, still active
  *
- * It leaves the set if it is in there. If it is not, it may be the last one that others rely on.
+ * It leaves the set if it is in there. If it is not, it may be the last one
+ * that others rely on.
  */
 void sched_soft_offline_deactivate(int cpu)
 {
@@ -352,7 +377,8 @@ void sched_soft_offline_deactivate(int cpu)
 }
 
 /**
- * sched_soft_offline_recheck() - make sure that the set suits new domains or housekeeping CPUs
+ * sched_soft_offline_recheck() - make sure that the set suits new domains or
+ * housekeeping CPUs
  *
  * The caller holds off CPU hotplug and has sched_domains_mutex.
  */
@@ -388,8 +414,9 @@ bool __sched_soft_offline_covers(const struct cpumask *mask, const struct cpumas
 static DEFINE_PER_CPU(unsigned int, soft_offline_cursor);
 
 /*
- * Another CPU for a task on @cpu: an idle one close by, else the least busy of a few. It stays within the root
- * domain, so that nobody ends on an isolated CPU. @cpu itself if there is none.
+ * Another CPU for a task on @cpu: an idle one close by, else the least busy of
+ * a few. It stays within the root domain, so that nobody ends on an isolated
+ * CPU. @cpu itself if there is none.
  */
 static int soft_offline_find(struct task_struct *p, const struct cpumask *allowed, int cpu)
 {
@@ -427,7 +454,8 @@ static int soft_offline_find(struct task_struct *p, const struct cpumask *allowe
 }
 
 /*
- * For a task that may run on soft offline CPUs only: nobody balances between them, so look for an idle one here.
+ * For a task that may run on soft offline CPUs only: nobody balances between
+ * them, so look for an idle one here.
  */
 static int soft_offline_spread(struct task_struct *p, const struct cpumask *allowed, int cpu)
 {
@@ -446,7 +474,10 @@ int __sched_soft_offline_select(struct task_struct *p, const struct cpumask *all
 {
 	int new_cpu;
 
-	/* Deadline tasks are where their admission wants them, and others have their own scheduler. */
+	/*
+	 * Deadline tasks are where their admission wants them, and others have
+	 * their own scheduler.
+	 */
 	if (p->sched_class != &fair_sched_class && p->sched_class != &rt_sched_class)
 		return cpu;
 	if (is_migration_disabled(p) || kthread_is_per_cpu(p))
@@ -463,8 +494,9 @@ int __sched_soft_offline_select(struct task_struct *p, const struct cpumask *all
 /*
  * Where a task in @rq's list of the fair class goes, @rq's own CPU if it stays.
  *
- * One whose dequeue is delayed sleeps already, and is off the list when it is next picked. One that is blocked
- * lends its place in the queue to the owner of a lock.
+ * One whose dequeue is delayed sleeps already, and is off the list when it is
+ * next picked. One that is blocked lends its place in the queue to the owner of
+ * a lock.
  */
 static int soft_offline_destination(struct rq *rq, struct task_struct *p)
 {
@@ -486,12 +518,18 @@ static void soft_offline_move(struct rq *rq, struct rq_flags *rf, struct task_st
 	local_irq_restore(rf->flags);
 }
 
+static struct task_struct *soft_offline_last(struct rq *rq)
+{
+	return list_last_entry(&rq->cfs_tasks, struct task_struct, se.group_node);
+}
+
 static DEFINE_PER_CPU(struct cpu_stop_work, soft_offline_work);
 static DEFINE_PER_CPU(int, soft_offline_queued);
 
 /*
- * Runs in the stopper, so that no task of the fair class runs meanwhile, and each of them is in the list. Those
- * that stay go to its head, so that one round sees everybody once.
+ * Runs in the stopper, so that no task of the fair class runs meanwhile, and
+ * each of them is in the list. Those that stay go to its head, so that one
+ * round sees everybody once.
  */
 static int soft_offline_stop(void *unused)
 {
@@ -506,10 +544,13 @@ static int soft_offline_stop(void *unused)
 	update_rq_clock(rq);
 	left = rq->cfs.h_nr_queued;
 	while (left && cpu_soft_offline(cpu_of(rq)) && !list_empty(&rq->cfs_tasks)) {
-		struct task_struct *p = list_last_entry(&rq->cfs_tasks, struct task_struct, se.group_node);
+		struct task_struct *p = soft_offline_last(rq);
 		int cpu = cpu_of(rq);
 
-		/* With core scheduling or a proxy, one may be in use although the stopper runs. */
+		/*
+		 * With core scheduling or a proxy, one may be in use although
+		 * the stopper runs.
+		 */
 		if (!task_on_cpu(rq, p) && !task_current_donor(rq, p))
 			cpu = soft_offline_destination(rq, p);
 		left--;
@@ -532,26 +573,29 @@ static int soft_offline_stop(void *unused)
  * sched_soft_offline_evacuate() - move what may run elsewhere off a CPU
  * @cpu: the CPU
  *
- * Does not wait for it. @cpu is in the set, so that its stopper is there. No runqueue is locked.
+ * Does not wait for it. @cpu is in the set, so that its stopper is there. No
+ * runqueue is locked.
  */
 void sched_soft_offline_evacuate(int cpu)
 {
 	if (!xchg(per_cpu_ptr(&soft_offline_queued, cpu), 1))
-		stop_one_cpu_nowait(cpu, soft_offline_stop, NULL, per_cpu_ptr(&soft_offline_work, cpu));
+		stop_one_cpu_nowait(cpu, soft_offline_stop, NULL,
+				    per_cpu_ptr(&soft_offline_work, cpu));
 }
 
 /*
- * Somebody was woken where it had fallen asleep, may migrate again, has another affinity or class: nothing to
- * hurry for. So look at a few each tick, and rotate the list.
+ * Somebody was woken where it had fallen asleep, may migrate again, has another
+ * affinity or class: nothing to hurry for. So look at a few each tick, and
+ * rotate the list.
  */
 bool __sched_soft_offline_tick(struct rq *rq)
 {
-	unsigned int left = min(rq->cfs.h_nr_queued, (unsigned int)SCHED_NR_MIGRATE_BREAK);
+	unsigned int left = min_t(unsigned int, rq->cfs.h_nr_queued, SCHED_NR_MIGRATE_BREAK);
 
 	lockdep_assert_rq_held(rq);
 
 	while (left-- && !list_empty(&rq->cfs_tasks)) {
-		struct task_struct *p = list_last_entry(&rq->cfs_tasks, struct task_struct, se.group_node);
+		struct task_struct *p = soft_offline_last(rq);
 
 		if (soft_offline_destination(rq, p) != cpu_of(rq))
 			return true;

@@ -3,7 +3,8 @@
 #define _KERNEL_SCHED_SOFT_OFFLINE_H
 
 /*
- * Soft offline, as the scheduler itself sees it: included at the end of sched.h.
+ * Soft offline, as the scheduler itself sees it: included at the end of
+ * sched.h.
  */
 
 #include <linux/sched/soft_offline.h>
@@ -24,10 +25,11 @@ void sched_soft_offline_recheck(void);
  * @allowed: the CPUs that @p may run on
  * @cpu: the chosen CPU
  *
- * Never changes the task's affinity, and never fails: a task that has nowhere else to go gets @cpu.
- * Interrupts are off, and @allowed is stable.
+ * Never changes the task's affinity, and never fails: a task that has nowhere
+ * else to go gets @cpu. Interrupts are off, and @allowed is stable.
  *
- * Return: @cpu, or if that is soft offline and @p may run elsewhere, a CPU there.
+ * Return: @cpu, or if that is soft offline and @p may run elsewhere, a CPU
+ * there.
  */
 static __always_inline int
 sched_soft_offline_select(struct task_struct *p, const struct cpumask *allowed, int cpu)
@@ -41,7 +43,8 @@ sched_soft_offline_select(struct task_struct *p, const struct cpumask *allowed, 
  * sched_soft_offline_tick() - look for late arrivals
  * @rq: the runqueue of this CPU, locked
  *
- * Return: true if sched_soft_offline_evacuate() has something to do, once @rq is unlocked.
+ * Return: true if sched_soft_offline_evacuate() has something to do, once @rq
+ * is unlocked.
  */
 static __always_inline bool sched_soft_offline_tick(struct rq *rq)
 {
@@ -69,9 +72,12 @@ static __always_inline void sched_soft_offline_exclude(struct cpumask *mask)
 }
 
 /**
- * sched_soft_offline_covers() - whether a task finds only soft offline CPUs in a mask
+ * sched_soft_offline_covers() - whether a task finds only soft offline CPUs in
+ * a mask
  * @mask: the mask
  * @allowed: the CPUs that the task may run on
+ *
+ * Return: true if it finds no other, or none at all.
  */
 static __always_inline bool
 sched_soft_offline_covers(const struct cpumask *mask, const struct cpumask *allowed)
@@ -81,7 +87,8 @@ sched_soft_offline_covers(const struct cpumask *mask, const struct cpumask *allo
 }
 
 /**
- * sched_soft_offline_exclude_for() - take soft offline CPUs out of a mask if a task has others
+ * sched_soft_offline_exclude_for() - take soft offline CPUs out of a mask if a
+ * task has others
  * @p: the task
  * @mask: the mask
  */
@@ -96,6 +103,8 @@ static __always_inline void sched_soft_offline_exclude_for(struct task_struct *p
 /**
  * sched_soft_offline_weight() - how many CPUs of a mask are soft offline
  * @mask: the mask
+ *
+ * Return: their number.
  */
 static __always_inline unsigned int sched_soft_offline_weight(const struct cpumask *mask)
 {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Steal capacity: whether stolen time lowers the capacity that the load balancer sees.
+ * Steal capacity: whether stolen time lowers the capacity that the load
+ * balancer sees.
  *
- * The load average of interrupts includes stolen time, and the balancer takes both off a CPU's capacity.
- * That is right for interrupts, which stay where they are. But only a busy virtual CPU has time stolen from
- * it, an idle one has none: the idle one looks better, a task moves there, steal follows, and the task moves
- * back. Who answers steal in another way can switch it off here.
+ * The load average of interrupts includes stolen time, and the balancer takes
+ * both off a CPU's capacity. That is right for interrupts, which stay where
+ * they are. But only a busy virtual CPU has time stolen from it, an idle one
+ * has none: the idle one looks better, a task moves there, steal follows, and
+ * the task moves back. Who answers steal in another way can switch it off here.
  */
 
 #include <linux/export.h>
@@ -21,10 +23,12 @@ static DEFINE_MUTEX(steal_capacity_mutex);
 /**
  * sched_steal_capacity_claim() - keep stolen time out of CPU capacity
  *
- * Lasts until sched_steal_capacity_release(). What was added before decays as usual. Stolen time is still
- * kept from tasks: the clock that their run time is measured with stands still meanwhile.
+ * Lasts until sched_steal_capacity_release(). What was added before decays as
+ * usual. Stolen time is still kept from tasks: the clock that their run time is
+ * measured with stands still meanwhile.
  *
- * Return: 0, also where there is nothing to keep out, or -EBUSY if somebody else has it.
+ * Return: 0, also where there is nothing to keep out, or -EBUSY if somebody
+ * else has it.
  */
 int sched_steal_capacity_claim(void)
 {
@@ -52,7 +56,8 @@ void sched_steal_capacity_release(void)
 EXPORT_SYMBOL_GPL(sched_steal_capacity_release);
 
 /**
- * sched_steal_capacity_supported() - whether stolen time lowers CPU capacity at all
+ * sched_steal_capacity_supported() - whether stolen time lowers CPU capacity at
+ * all
  *
  * Return: true if this kernel would do that while unclaimed.
  */

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A steal clock that reads plain memory, so that a test can say what was stolen.
+ * A steal clock that reads plain memory, so that a test can say what was
+ * stolen.
  *
- * An emulator has no steal clock. This one returns what somebody, perhaps the host, writes to an array. No
- * code of a module ever runs in it, so that the module which owns the array can go at any time.
+ * An emulator has no steal clock. This one returns what somebody, perhaps the
+ * host, writes to an array. No code of a module ever runs in it, so that the
+ * module which owns the array can go at any time.
  */
 
 #include <linux/kernel_stat.h>
@@ -23,7 +25,8 @@ static u64 array_steal_clock(int cpu)
 }
 
 /*
- * Another clock must not look like a leap of the one before. Nobody else touches this: the keys are off.
+ * Another clock must not look like a leap of the one before. Nobody else
+ * touches this: the keys are off.
  */
 static void steal_clock_resync(void)
 {
@@ -42,9 +45,11 @@ static void steal_clock_resync(void)
 
 /**
  * sched_steal_clock_test_claim() - make an array the steal clock
- * @ns_per_cpu: stolen time since some point of the past for each possible CPU, in ns
+ * @ns_per_cpu: stolen time since some point of the past for each possible CPU,
+ *   in ns
  *
- * Return: 0, or -EBUSY if there is a steal clock, either a real one or another test's.
+ * Return: 0, or -EBUSY if there is a steal clock, either a real one or another
+ * test's.
  */
 int sched_steal_clock_test_claim(const u64 *ns_per_cpu)
 {

@@ -28,8 +28,8 @@ EXPORT_SYMBOL_GPL(sched_steal_source);
 /**
  * sched_steal_privileged() - whether this kernel is itself the host
  *
- * Xen's initial domain has a steal clock as any guest, but serves the other ones: if it gave up CPUs
- * because they steal from it, it would starve them.
+ * Xen's initial domain has a steal clock as any guest, but serves the other
+ * ones: if it gave up CPUs because they steal from it, it would starve them.
  *
  * Return: true for Xen's initial domain.
  */

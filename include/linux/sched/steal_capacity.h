@@ -3,8 +3,8 @@
 #define _LINUX_SCHED_STEAL_CAPACITY_H
 
 /*
- * Steal capacity: whether stolen time lowers the capacity that the load balancer sees.
- * See Documentation/scheduler/sched-steal-capacity.rst.
+ * Steal capacity: whether stolen time lowers the capacity that the load
+ * balancer sees. See Documentation/scheduler/sched-steal-capacity.rst.
  */
 
 #include <linux/jump_label.h>

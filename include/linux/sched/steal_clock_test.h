@@ -3,8 +3,8 @@
 #define _LINUX_SCHED_STEAL_CLOCK_TEST_H
 
 /*
- * A steal clock that reads plain memory, so that a test can say what was stolen.
- * Never enable this in production.
+ * A steal clock that reads plain memory, so that a test can say what was
+ * stolen. Never enable this in production.
  */
 
 #include <linux/types.h>

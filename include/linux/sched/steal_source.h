@@ -3,8 +3,8 @@
 #define _LINUX_SCHED_STEAL_SOURCE_H
 
 /*
- * Steal source: where the kernel learns of stolen time, if it does at all. Zero steal means "none was
- * stolen" only with a source.
+ * Steal source: where the kernel learns of stolen time, if it does at all. Zero
+ * steal means "none was stolen" only with a source.
  */
 
 #include <linux/types.h>
@@ -15,7 +15,8 @@
  * enum sched_steal_source - where stolen time comes from
  * @STEAL_SOURCE_NONE: nowhere, CPUTIME_STEAL stays zero
  * @STEAL_SOURCE_PARAVIRT: the hypervisor's steal clock
- * @STEAL_SOURCE_VTIME: native accounting, which compares wall clock and CPU timer
+ * @STEAL_SOURCE_VTIME: native accounting, which compares wall clock and CPU
+ *   timer
  */
 enum sched_steal_source {
 	STEAL_SOURCE_NONE,
