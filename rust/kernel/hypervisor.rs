@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Hypervisor.
+
+/// Returns whether this kernel runs under a hypervisor, as far as that can be told.
+///
+/// On x86, this is what the CPU says. A kernel that serves guests itself does not run under a
+/// hypervisor, unless it is a guest, too.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::hypervisor;
+///
+/// // It does not change.
+/// assert_eq!(hypervisor::present(), hypervisor::present());
+/// ```
+pub fn present() -> Option<bool> {
+    #[cfg(CONFIG_X86)]
+    {
+        // SAFETY: An FFI call with no additional requirements.
+        Some(unsafe { crate::bindings::hypervisor_present() })
+    }
+    #[cfg(not(CONFIG_X86))]
+    None
+}
