@@ -111,7 +111,7 @@ pub enum Bad {
     Backwards,
     /// The counter grew by far more than the time that passed.
     Excess,
-    /// The counter holds a negative number, or comes back from one.
+    /// The counter became negative, or ceased to be.
     Overflow,
 }
 
@@ -179,7 +179,7 @@ impl Cpu {
 fn steal_delta(last: u64, now: u64, elapsed: u64) -> Result<u64, Bad> {
     const NEGATIVE: u64 = 1 << 63;
 
-    if (last | now) & NEGATIVE != 0 {
+    if (last ^ now) & NEGATIVE != 0 {
         return Err(Bad::Overflow);
     }
     let delta = now.checked_sub(last).ok_or(Bad::Backwards)?;

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the platform knows: whether to run at all, and what its CPUs are worth.
+
+use kernel::{
+    cpu::CpuId,
+    prelude::*,
+    sched::steal_source::{
+        self,
+        Source, //
+    }, //
+};
+
+#[cfg(not(CONFIG_X86_64))]
+mod generic;
+#[cfg(CONFIG_X86_64)]
+mod x86;
+
+/// The platform that this kernel was built for.
+#[cfg(CONFIG_X86_64)]
+pub(crate) type Native = x86::X86;
+/// The platform that this kernel was built for.
+#[cfg(not(CONFIG_X86_64))]
+pub(crate) type Native = generic::Generic;
+
+/// What differs between platforms. The provided answers are those of one that knows nothing.
+pub(crate) trait Platform {
+    /// The name that `status` shows.
+    const NAME: &'static str;
+
+    /// How many cores the hypervisor guarantees, if it says so. These are never given up.
+    fn entitled_cores() -> Option<u32> {
+        None
+    }
+
+    /// How many cores can be had at all, if the hypervisor gives less than the guest sees.
+    fn available_cores() -> Option<u32> {
+        None
+    }
+
+    /// How well the hypervisor serves a CPU, compared to others; more is better.
+    ///
+    /// The number of a virtual CPU says nothing, nor does what it claims to be: a rank must come
+    /// from someone who can know.
+    fn rank(_cpu: CpuId) -> u32 {
+        0
+    }
+
+    /// Whether this is certainly no guest.
+    fn bare_metal() -> bool {
+        false
+    }
+}
+
+/// Returns why corefold should not run here, if so.
+fn objection() -> Option<&'static str> {
+    if Native::bare_metal() {
+        return Some("this is bare metal, nobody steals from it");
+    }
+    if steal_source::privileged() {
+        return Some(
+            "this is Xen's initial domain, which serves the others and must not yield to them",
+        );
+    }
+    if steal_source::source() == Source::None {
+        return Some(
+            "there is no steal source: the hypervisor, if there is one, does not report steal",
+        );
+    }
+    None
+}
+
+/// Refuses to run where there is nothing to be gained, or harm to be done.
+///
+/// # Errors
+///
+/// Returns [`ENODEV`] unless `force` says that the caller knows better.
+pub(crate) fn check(force: bool) -> Result {
+    let Some(why) = objection() else {
+        return Ok(());
+    };
+
+    if force {
+        pr_warn!("{}; going on because of force=1\n", why);
+        return Ok(());
+    }
+    // Whoever loads a module wants to know. Built in, this is what most machines are.
+    if cfg!(MODULE) {
+        pr_err!("not loaded: {} (force=1 overrides)\n", why);
+    } else {
+        pr_info!("not started: {}\n", why);
+    }
+    Err(ENODEV)
+}
