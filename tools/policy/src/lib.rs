@@ -7,6 +7,8 @@
 
 #[path = "../../../drivers/virt/corefold/config.rs"]
 pub mod config;
+#[path = "../../../drivers/virt/corefold/events.rs"]
+pub mod events;
 #[path = "../../../drivers/virt/corefold/history.rs"]
 pub mod history;
 #[path = "../../../drivers/virt/corefold/order.rs"]
