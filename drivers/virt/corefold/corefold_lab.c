@@ -16,6 +16,7 @@
 #include <linux/debugfs.h>
 #include <linux/gfp.h>
 #include <linux/io.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched/steal_clock_test.h>
 #include <linux/uaccess.h>
