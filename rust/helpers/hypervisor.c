@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 #ifdef CONFIG_X86
-#include <asm/cpufeature.h>
+#include <linux/cpufeature.h>
 
 __rust_helper bool rust_helper_hypervisor_present(void)
 {
