@@ -524,8 +524,9 @@ TEST_F_TIMEOUT(fold, storm_while_folding, 120)
 		toggle(&self->core, &self->other, 10);
 	} while (!waitpid(pid, &status, WNOHANG));
 	EXPECT_TRUE(WIFEXITED(status) && !WEXITSTATUS(status));
-	for (int i = 0; i < self->count; i++)
+	for (int i = 0; i < self->count; i++) {
 		EXPECT_TRUE(is_alive(&self->workers[i])) TH_LOG("worker %d is stuck", i);
+	}
 	ASSERT_EQ(0, fold(&self->core));
 	EXPECT_TRUE(all_gone(self, &self->core));
 	EXPECT_EQ(0, visits(self, &self->core));
@@ -558,9 +559,10 @@ TEST_F_TIMEOUT(fold, setaffinity_while_folding, 60)
 	ASSERT_TRUE(all_run(self));
 	for (int i = 0; i < 10; i++)
 		toggle(&self->core, &self->other, 5);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++) {
 		EXPECT_EQ(0, waitpid(self->workers[i].pid, NULL, WNOHANG))
 			TH_LOG("a task ran outside of its affinity");
+	}
 }
 
 TEST_F_TIMEOUT(fold, rt_wakeups_choose_others, 60)

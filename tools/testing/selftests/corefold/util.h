@@ -223,10 +223,13 @@ static inline bool start_worker(struct worker *worker, void (*run)(struct worker
 				const cpu_set_t *affinity, int policy, int priority)
 {
 	struct sched_param param = { .sched_priority = priority };
+	pid_t pid = fork();
 
-	worker->pid = fork();
-	if (worker->pid)
-		return worker->pid > 0;
+	/* Shared memory: the child must not write its zero there. */
+	if (pid) {
+		worker->pid = pid;
+		return pid > 0;
+	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (affinity && sched_setaffinity(0, sizeof(*affinity), affinity))
 		_exit(1);
