@@ -283,10 +283,10 @@ EXPORT_SYMBOL_GPL(sched_soft_offline_eligible);
 
 /**
  * sched_soft_offline_domain() - which CPUs a CPU shares its root domain with
- * @cpu: the CPU
+ * @cpu: a possible CPU
  * @mask: where to put the active ones, with @cpu itself
  *
- * Some of them must stay out of the set.
+ * Some of them must stay out of the set. Not for a CPU hotplug callback.
  */
 void sched_soft_offline_domain(int cpu, struct cpumask *mask)
 {
