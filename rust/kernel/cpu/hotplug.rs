@@ -51,7 +51,7 @@ impl<T: Callbacks> Callbacks for Arc<T> {
 /// # Invariants
 ///
 /// - `state` is a multi-instance CPU hotplug state that belongs to this registration and whose
-///   callbacks are [`online_callback`] and [`offline_callback`] for `T`.
+///   callbacks are `online_callback` and `offline_callback` for `T`.
 /// - `node` is the only instance of `state`.
 ///
 /// # Examples
