@@ -54,8 +54,9 @@ pub fn sibling_mask(cpu: CpuId, _guard: &CpusReadGuard) -> &Cpumask {
 
 /// Returns whether two CPUs share their last level cache.
 ///
-/// Corresponds to `cpus_share_cache()` in C. A CPU shares its cache with itself. CPUs that are not
-/// in a scheduling domain, because they are isolated for instance, share theirs with no other.
+/// Corresponds to `cpus_share_cache()` in C. A CPU shares its cache with itself. The scheduler knows
+/// about others once it has put them in a scheduling domain; for CPUs that are offline, or isolated
+/// from scheduling domains since boot, the answer means nothing.
 ///
 /// # Examples
 ///

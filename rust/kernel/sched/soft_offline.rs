@@ -70,15 +70,18 @@ impl Registration {
 
     /// Makes the CPUs of `mask`, and no others, soft offline.
     ///
-    /// Tasks that may run elsewhere have been told to leave when this returns. It may sleep, and
-    /// must not be called while the CPU hotplug lock is held. The kernel shrinks the set by itself
-    /// should CPU hotplug, or a change of cpusets, make it an invalid one; see [`shrinks`].
+    /// Tasks that may run elsewhere begin to leave at once, but this does not wait for them. The
+    /// kernel shrinks the set by itself should CPU hotplug, or a change of cpusets, make it an
+    /// invalid one; see [`shrinks`].
+    ///
+    /// May sleep. Must not be called while the CPU hotplug lock is held, nor must the registration
+    /// be dropped.
     ///
     /// # Errors
     ///
     /// Returns [`EINVAL`], and changes nothing, if `mask`
     ///
-    /// - holds a CPU that is not active,
+    /// - holds a CPU that is not active, or isolated from scheduling domains,
     /// - holds a part of a core, which is to say not all of its active SMT siblings, or
     /// - would leave a root domain, a cpuset partition or the CPUs that do the housekeeping without
     ///   a CPU that is not soft offline.
@@ -100,7 +103,7 @@ impl Drop for Registration {
     }
 }
 
-/// Copies the set of soft offline CPUs, whoever has claimed it, to `mask`.
+/// Copies the set of soft offline CPUs, whoever has claimed it, to `mask`. May sleep.
 pub fn read(mask: &mut Cpumask) {
     // SAFETY: `mask` is a valid mask, that nobody else uses.
     unsafe { bindings::sched_soft_offline_read(mask.as_raw()) };
@@ -110,6 +113,8 @@ pub fn read(mask: &mut Cpumask) {
 ///
 /// These are the active CPUs that tasks are balanced between. CPUs that are isolated from that are
 /// not among them. Not each subset of them is a valid set; see [`Registration::set`].
+///
+/// May sleep. Must not be called while the CPU hotplug lock is held.
 ///
 /// # Examples
 ///
@@ -138,6 +143,8 @@ pub fn eligible(mask: &mut Cpumask) {
 ///
 /// One core at least of each root domain must not be soft offline. `mask` is empty if `cpu` is not
 /// a possible CPU.
+///
+/// May sleep. Must not be called while the CPU hotplug lock is held.
 pub fn domain(cpu: CpuId, mask: &mut Cpumask) {
     if !possible().test(cpu) {
         mask.clear_all();
