@@ -54,9 +54,9 @@ pub fn sibling_mask(cpu: CpuId, _guard: &CpusReadGuard) -> &Cpumask {
 
 /// Returns whether two CPUs share their last level cache.
 ///
-/// Corresponds to `cpus_share_cache()` in C. A CPU shares its cache with itself. The scheduler knows
-/// about others once it has put them in a scheduling domain; for CPUs that are offline, or isolated
-/// from scheduling domains since boot, the answer means nothing.
+/// Corresponds to `cpus_share_cache()` in C. A CPU shares its cache with itself. The scheduler
+/// knows about others once it has put them in a scheduling domain; for CPUs that are offline, or
+/// isolated from scheduling domains since boot, the answer means nothing.
 ///
 /// # Examples
 ///
