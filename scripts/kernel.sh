@@ -27,7 +27,7 @@ fragments() {
 	local files=("$TOP/configs/base.config" "$TOP/configs/$ARCH.config")
 	[ "$VARIANT" = stock ] || files+=("$TOP/configs/corefold.config")
 	case $VARIANT in
-	debug) files+=("$TOP/configs/debug.config") ;;
+	debug | lint) files+=("$TOP/configs/$VARIANT.config") ;;
 	kunit) files+=("$TOP/configs/debug.config" "$TOP/drivers/virt/corefold/.kunitconfig") ;;
 	esac
 	awk '
