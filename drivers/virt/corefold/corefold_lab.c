@@ -5,7 +5,8 @@
  * An emulated guest sees no steal, although its virtual CPUs do wait for the host's. The host knows
  * for how long. This module offers it an array of nanoseconds, one word per CPU, in guest memory
  * that the host shares, and has the kernel's steal clock read that array. With inject=1 the tests
- * in the guest write the array instead, through debugfs.
+ * in the guest write the array instead, through debugfs. There the tests can also set which CPUs are
+ * soft offline.
  *
  * Never load this in production.
  */
@@ -18,6 +19,8 @@
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/sched/soft_offline.h>
 #include <linux/sched/steal_clock_test.h>
 #include <linux/uaccess.h>
 
@@ -97,12 +100,125 @@ static ssize_t steal_write(struct file *file, const char __user *ubuf, size_t co
 	return count;
 }
 
+static int steal_show(struct seq_file *m, void *unused)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		seq_printf(m, "%d %llu\n", cpu, READ_ONCE(counters[cpu]));
+	return 0;
+}
+
+static int steal_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, steal_show, NULL);
+}
+
 static const struct file_operations steal_fops = {
-	.owner	= THIS_MODULE,
-	.open	= simple_open,
-	.write	= steal_write,
-	.llseek	= noop_llseek,
+	.owner		= THIS_MODULE,
+	.open		= steal_open,
+	.read		= seq_read,
+	.write		= steal_write,
+	.llseek		= seq_lseek,
+	.release	= single_release,
 };
+
+/* Whether the tests drive soft offline through this module, and not corefold. */
+static bool claimed;
+static DEFINE_MUTEX(claim_lock);
+
+static void soft_offline_release(void)
+{
+	guard(mutex)(&claim_lock);
+
+	if (claimed)
+		sched_soft_offline_release();
+	claimed = false;
+}
+
+static int soft_offline_set(const char *list)
+{
+	cpumask_var_t mask;
+	int err;
+
+	guard(mutex)(&claim_lock);
+
+	if (!zalloc_cpumask_var(&mask, GFP_KERNEL))
+		return -ENOMEM;
+	err = cpulist_parse(list, mask);
+	if (!err && !claimed) {
+		err = sched_soft_offline_claim();
+		claimed = !err;
+	}
+	if (!err)
+		err = sched_soft_offline_set(mask);
+	free_cpumask_var(mask);
+	return err;
+}
+
+/* Takes a list of CPUs, which claims soft offline if need be, or "release". */
+static ssize_t soft_offline_write(struct file *file, const char __user *ubuf, size_t count, loff_t *ppos)
+{
+	char buf[256], *text;
+	int err = 0;
+
+	if (count >= sizeof(buf))
+		return -EINVAL;
+	if (copy_from_user(buf, ubuf, count))
+		return -EFAULT;
+	buf[count] = '\0';
+
+	text = strim(buf);
+	if (!strcmp(text, "release"))
+		soft_offline_release();
+	else
+		err = soft_offline_set(text);
+	return err ?: count;
+}
+
+static int print_mask(struct seq_file *m, void (*get)(struct cpumask *mask))
+{
+	cpumask_var_t mask;
+
+	if (!zalloc_cpumask_var(&mask, GFP_KERNEL))
+		return -ENOMEM;
+	get(mask);
+	seq_printf(m, "%*pbl\n", cpumask_pr_args(mask));
+	free_cpumask_var(mask);
+	return 0;
+}
+
+static int soft_offline_show(struct seq_file *m, void *unused)
+{
+	return print_mask(m, sched_soft_offline_read);
+}
+
+static int soft_offline_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, soft_offline_show, NULL);
+}
+
+static const struct file_operations soft_offline_fops = {
+	.owner		= THIS_MODULE,
+	.open		= soft_offline_open,
+	.read		= seq_read,
+	.write		= soft_offline_write,
+	.llseek		= seq_lseek,
+	.release	= single_release,
+};
+
+static int eligible_show(struct seq_file *m, void *unused)
+{
+	return print_mask(m, sched_soft_offline_eligible);
+}
+DEFINE_SHOW_ATTRIBUTE(eligible);
+
+static int shrinks_show(struct seq_file *m, void *unused)
+{
+	seq_printf(m, "%lu\n", sched_soft_offline_shrinks());
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(shrinks);
 
 static int __init corefold_lab_init(void)
 {
@@ -123,7 +239,10 @@ static int __init corefold_lab_init(void)
 	dir = debugfs_create_dir(KBUILD_MODNAME, NULL);
 	debugfs_create_file("page", 0444, dir, NULL, &page_fops);
 	debugfs_create_file("account", 0200, dir, NULL, &account_fops);
-	debugfs_create_file("steal", 0200, dir, NULL, &steal_fops);
+	debugfs_create_file("steal", 0600, dir, NULL, &steal_fops);
+	debugfs_create_file("soft_offline", 0600, dir, NULL, &soft_offline_fops);
+	debugfs_create_file("eligible", 0444, dir, NULL, &eligible_fops);
+	debugfs_create_file("shrinks", 0444, dir, NULL, &shrinks_fops);
 	pr_info("steal page at 0x%llx\n", (unsigned long long)virt_to_phys(counters));
 	return 0;
 }
@@ -131,6 +250,7 @@ static int __init corefold_lab_init(void)
 static void __exit corefold_lab_exit(void)
 {
 	debugfs_remove(dir);
+	soft_offline_release();
 	sched_steal_clock_test_release();
 	free_pages_exact(counters, counters_size);
 }
