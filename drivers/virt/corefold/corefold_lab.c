@@ -5,8 +5,8 @@
  * An emulated guest sees no steal, although its virtual CPUs do wait for the host's. The host knows
  * for how long. This module offers it an array of nanoseconds, one word per CPU, in guest memory
  * that the host shares, and has the kernel's steal clock read that array. With inject=1 the tests
- * in the guest write the array instead, through debugfs. There the tests can also set which CPUs are
- * soft offline.
+ * in the guest write the array instead, through debugfs. There the tests can also set which CPUs
+ * are soft offline.
  *
  * Never load this in production.
  */
@@ -157,7 +157,8 @@ static int soft_offline_set(const char *list)
 }
 
 /* Takes a list of CPUs, which claims soft offline if need be, or "release". */
-static ssize_t soft_offline_write(struct file *file, const char __user *ubuf, size_t count, loff_t *ppos)
+static ssize_t soft_offline_write(struct file *file, const char __user *ubuf, size_t count,
+				  loff_t *ppos)
 {
 	char buf[256], *text;
 	int err = 0;
