@@ -264,7 +264,7 @@ EXPORT_SYMBOL_GPL(sched_soft_offline_read);
  *
  * These are the active CPUs that the scheduler balances: neither isolated ones
  * nor the siblings of such. Any of them may be soft offline, but not all of
- * them together.
+ * them together. Not for a CPU hotplug callback.
  */
 void sched_soft_offline_eligible(struct cpumask *mask)
 {
