@@ -63,9 +63,7 @@ fn objection() -> Option<&'static str> {
         );
     }
     if steal_source::source() == Source::None {
-        return Some(
-            "there is no steal source: the hypervisor, if there is one, does not report steal",
-        );
+        return Some("there is no steal source, the hypervisor does not report steal");
     }
     None
 }
