@@ -118,7 +118,7 @@ times_do() {
 	done
 }
 status() { sed -n "s/^$1: *//p" $COREFOLD/status; }
-event() { sed -n "s/^$1 *//p" $COREFOLD/events; }
+event() { sed -n "s/^$1 //p" $COREFOLD/events; }
 knob() { cat "$COREFOLD/$1"; }
 set_knob() { [ "$(./load write "$COREFOLD/$1" "$2")" = 0 ]; }
 
