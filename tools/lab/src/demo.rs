@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::guest::{Config, Guest};
+use crate::host;
 use crate::report::{Arm, ArmReport, Check, LoadReport, Loads, Report, Slot, percent};
 use crate::sample::{CpuTimes, Sample, Span};
 
@@ -19,6 +20,8 @@ const MASK: &str = "/sys/devices/system/cpu/soft_offline";
 const EVENTS: &str = "/sys/kernel/debug/corefold/events";
 /// How long each CPU is watched for being used again after the module is gone.
 const USED_SECONDS: u64 = 4;
+/// More than this on the host, before the guests start, deserves a note.
+const BUSY_PCT: f64 = 15.0;
 
 /// A load that guests run over and over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +106,13 @@ fn order(turns: usize) -> Vec<Arm> {
 /// Runs `plan`. The guests are gone when this returns, whatever it returns.
 pub fn run(plan: &Plan, interrupted: &Arc<AtomicBool>) -> Result<Report> {
     plan.config.check()?;
+    let busy = host::busy_pct()?;
+    if busy > BUSY_PCT {
+        println!(
+            "Note: other processes take {busy:.0} % of this machine's CPUs; guests cannot give that \
+             back to each other, and the numbers will suffer"
+        );
+    }
     let mut lab = Lab::boot(plan, interrupted)?;
     let hackbench = lab.load(
         Load::Hackbench {
@@ -123,6 +133,7 @@ pub fn run(plan: &Plan, interrupted: &Arc<AtomicBool>) -> Result<Report> {
         version: 1,
         kernel,
         host_cpus: plan.host_cpus,
+        host_busy_pct: busy,
         vcpus: plan.config.vcpus,
         module_arguments: plan.module_arguments.clone(),
         settle_s: plan.settle,
@@ -159,7 +170,7 @@ impl<'a> Lab<'a> {
             kernel = guest.wait_ready()?;
             guest.publish_steal()?;
         }
-        println!("Guests are up: Linux {kernel}; the hosts' run delay is their steal");
+        println!("Guests are up: Linux {kernel}; the host's run delay is their steal");
         Ok(Self {
             plan,
             interrupted,

@@ -9,6 +9,7 @@
 mod control;
 mod demo;
 mod guest;
+mod host;
 mod memory;
 mod picture;
 mod publisher;
@@ -87,7 +88,7 @@ struct DemoArgs {
     #[arg(long, default_value_t = 1, value_parser = within(1..=100))]
     groups: usize,
     /// Messages that each sender of hackbench sends in a round
-    #[arg(long, default_value_t = 50, value_parser = within(1..=1_000_000))]
+    #[arg(long, default_value_t = 20, value_parser = within(1..=1_000_000))]
     loops: usize,
     /// Seconds of hackbench in each turn [default: 40; quick: 25]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(5..=3600))]
@@ -107,7 +108,7 @@ struct DemoArgs {
     /// Least ratio of CPU load rounds, corefold to stock
     #[arg(long, value_name = "RATIO", default_value_t = 0.98)]
     min_cpu_ratio: f64,
-    /// Greatest ratio of settled steal under hackbench, corefold to stock [default: 0.25; quick: 0.5]
+    /// Greatest ratio of settled steal under hackbench, corefold to stock [default: 0.25; quick: 0.7]
     #[arg(long, value_name = "RATIO")]
     max_steal_ratio: Option<f64>,
     /// The emulator
@@ -170,7 +171,7 @@ impl DemoArgs {
                 cpu: self.min_cpu_ratio,
                 steal: self
                     .max_steal_ratio
-                    .unwrap_or(if self.quick { 0.5 } else { 0.25 }),
+                    .unwrap_or(if self.quick { 0.7 } else { 0.25 }),
             },
             dir: self.build.join("lab"),
         };

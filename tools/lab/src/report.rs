@@ -314,6 +314,8 @@ pub struct Report {
     pub kernel: String,
     /// CPUs of the host that the guests contend for.
     pub host_cpus: usize,
+    /// How busy they were with other things before the guests started, in per cent.
+    pub host_busy_pct: f64,
     /// Virtual CPUs of each guest.
     pub vcpus: usize,
     /// What corefold was loaded with.
@@ -415,6 +417,7 @@ pub(crate) mod tests {
             version: 1,
             kernel: "7.3".into(),
             host_cpus: 2,
+            host_busy_pct: 0.0,
             vcpus: 2,
             module_arguments: "interval_ms=500".into(),
             settle_s: 6.0,
