@@ -36,7 +36,11 @@ unpack() {
 }
 
 patched_files() { patch_names | sed "s|^|$PATCHES/|" | xargs -r sed -n 's|^+++ b/\([^\t]*\).*|\1|p' | sort -u; }
-overlay_files() { (cd "$TOP" && find "${OVERLAY[@]}" -type f 2>/dev/null | sort) || true; }
+# Without what a build of the module alone (KDIR=) leaves behind.
+overlay_files() {
+	(cd "$TOP" && find "${OVERLAY[@]}" -type f 2>/dev/null |
+		grep -vE '\.(o|ko|mod|mod\.c|order|symvers)$|/\.[^/]*\.(cmd|d)$' | sort) || true
+}
 
 # Pristine copies of the files that the queue edits, edited.
 stage() {
