@@ -248,7 +248,10 @@ impl Guest {
 
     /// Sends a command; [`Guest::answer`] must follow.
     pub fn send(&mut self, command: &str) -> Result<()> {
-        self.with_control(|control, _| control.send(command))
+        self.with_control(|control, alive| {
+            alive()?;
+            control.send(command)
+        })
     }
 
     /// Waits for the answer to the command sent last.
