@@ -75,7 +75,7 @@ impl Config {
     fn command(&self, dir: &Path, memory: &GuestMemory) -> Result<Command> {
         let mut command = Command::new(&self.qemu);
         command
-            .args(["-machine", "q35,memory-backend=ram", "-cpu", "max"])
+            .args(["-machine", "q35,memory-backend=ram", "-cpu", "max,la57=off"])
             .args([
                 "-accel",
                 "tcg,thread=multi",
