@@ -16,7 +16,7 @@ while getopts k: option; do
 done
 shift $((OPTIND - 1))
 
-ROUNDS=${ROUNDS:-100}
+ROUNDS=${ROUNDS:-250}
 KTAP=$LOGS/selftests.ktap
 
 # group NAME: the guest's shape in SMP, extra kernel and QEMU arguments, and its tests.
@@ -52,7 +52,7 @@ run() {
 	group "$1"
 	rm -f "$TOP/$out"
 	# shellcheck disable=SC2086 # The suite is words.
-	"$TOP/scripts/boot.sh" ${VARIANT:+-k "$VARIANT"} -s "$SMP" -t 900 -l "$LOGS/selftests-$1.log" \
+	"$TOP/scripts/boot.sh" ${VARIANT:+-k "$VARIANT"} -s "$SMP" -t $((1200 + ROUNDS)) -l "$LOGS/selftests-$1.log" \
 		-a "kunit.enable=0 suspend.pm_test_delay=1 corefold.rounds=$ROUNDS $APPEND" \
 		-q "-serial file:$out $QEMU" selftests $SUITE 2>"$LOGS/selftests-$1.status" || status=$?
 	echo "$status" >>"$LOGS/selftests-$1.status"
