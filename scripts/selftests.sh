@@ -29,7 +29,7 @@ group() {
 		;;
 	flat)
 		SMP=4
-		SUITE='load.sh params.sh knobs.sh fold.sh wild_steal.sh claim.sh unload.sh rounds.sh'
+		SUITE='load.sh params.sh knobs.sh wild_steal.sh claim.sh unload.sh'
 		;;
 	numa)
 		SMP=4,sockets=2,cores=2,threads=1
@@ -39,7 +39,7 @@ group() {
 		;;
 	single)
 		SMP=1
-		SUITE='load.sh single_cpu.sh'
+		SUITE='load.sh single_cpu.sh rounds.sh'
 		;;
 	*) die "no such group: $1 (smt, flat, numa, single)" ;;
 	esac

@@ -156,7 +156,7 @@ online() { echo "$2" >"$CPUS/cpu$1/online"; }
 
 # All CPUs busy, so that steal is accounted as it comes.
 start_load() {
-	background ./load "$((2 * ALL))"
+	background ./load "$((ALL + 1))"
 	LOAD=$job
 }
 
