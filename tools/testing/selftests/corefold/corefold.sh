@@ -107,7 +107,9 @@ load_lab() { load corefold_lab inject=1; }
 # Sampling fast, as tests do.
 load_fast() { load_lab && load corefold interval_ms=100; }
 
-mask() { cat $CPUS/soft_offline 2>/dev/null; }
+# What follows reads and writes without a new program, of which there would be very many.
+first_line() { read -r line <"$1"; echo "$line"; } 2>/dev/null
+mask() { first_line $CPUS/soft_offline; }
 own_affinity() { sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status; }
 # times COUNT COMMAND...: until one fails.
 times_do() {
@@ -118,10 +120,18 @@ times_do() {
 		count=$((count - 1))
 	done
 }
-status() { sed -n "s/^$1: *//p" $COREFOLD/status; }
-event() { sed -n "s/^$1 //p" $COREFOLD/events; }
-knob() { cat "$COREFOLD/$1"; }
-set_knob() { [ "$(./load write "$COREFOLD/$1" "$2")" = 0 ]; }
+# field FILE NAME: what follows NAME in its line.
+field() {
+	while read -r line; do
+		case $line in
+		"$2 "*) echo "${line#* }"; return ;;
+		esac
+	done <"$1"
+}
+status() { field $COREFOLD/status "$1:"; }
+event() { field $COREFOLD/events "$1"; }
+knob() { first_line "$COREFOLD/$1"; }
+set_knob() { printf '%s' "$2" >"$COREFOLD/$1"; } 2>/dev/null
 
 # until_true SECONDS COMMAND...
 until_true() {

@@ -13,7 +13,12 @@ NEWLINE='
 refuses() {
 	before=$(knob "$1")
 	refused=$(event refused_writes)
-	[ "$(./load write "$COREFOLD/$1" "$2")" != 0 ] || return 1
+	if [ -n "$2" ]; then
+		! set_knob "$1" "$2" || return 1
+	else
+		# The shell would write nothing at all.
+		[ "$(./load write "$COREFOLD/$1" "")" != 0 ] || return 1
+	fi
 	[ "$(knob "$1")" = "$before" ] && [ "$(event refused_writes)" -gt "$refused" ]
 }
 
@@ -23,8 +28,8 @@ takes() {
 
 # refuses_all KNOB: what no knob may take.
 refuses_all() {
-	for value in junk "" "$NEWLINE" -1 -100000 4294967296 99999999999999999999 0x 1e3 "1 2" \
-		"$LONG" ';' "1${NEWLINE}2"; do
+	for value in junk "" "$NEWLINE" -1 4294967296 99999999999999999999 1e3 "1 2" "$LONG" \
+		"1${NEWLINE}2"; do
 		refuses "$1" "$value" || { echo "# $1 took '$value', now $(knob "$1")"; return 1; }
 	done
 }
