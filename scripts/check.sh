@@ -25,8 +25,8 @@ count() {
 			} END { print p + 0, f + 0 }' "$LOGS/$1.log")
 		;;
 	*)
-		passed=$(grep -cE '^ok [0-9]+' "$LOGS/$1.ktap" 2>/dev/null || true)
-		failed=$(grep -cE '^not ok [0-9]+' "$LOGS/$1.ktap" 2>/dev/null || true)
+		passed=$(grep -cE '^ok [0-9]+' "$LOGS/$1.out" || true)
+		failed=$(grep -cE '^not ok [0-9]+' "$LOGS/$1.out" || true)
 		;;
 	esac
 	PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed))
@@ -38,8 +38,8 @@ stage() {
 	local name=$1 status=0
 	shift
 	say "$name:"
-	rm -f "$LOGS/$name.log" "$LOGS/$name.ktap"
-	"$@" >&2 || status=$?
+	rm -f "$LOGS/$name.log"
+	"$@" 2>&1 | tee "$LOGS/$name.out" >&2 || status=$?
 	count "$name"
 	if { [ $status != 0 ] && [ "$STAGE_FAILED" = 0 ]; } || [ "$STAGE_PASSED" = 0 ]; then
 		FAILED=$((FAILED + 1))

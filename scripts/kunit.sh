@@ -14,7 +14,7 @@ run_kunit() {
 		--arch="$ARCH" --build_dir="../$ARCH-kunit" --kunitconfig="../$ARCH-kunit/kunit.config" \
 		--make_options LLVM=1 --make_options CC='ccache clang' --make_options KBUILD_BUILD_TIMESTAMP=@0 \
 		--make_options KBUILD_BUILD_USER=corefold --make_options KBUILD_BUILD_HOST=corefold \
-		--jobs "$JOBS" --kernel_args kunit.autorun=1 --qemu_args '-smp 4' --timeout 900 "$@"
+		--jobs "$JOBS" --kernel_args kunit.autorun=1 --kernel_args no_timer_check --qemu_args '-smp 4' --timeout 900 "$@"
 }
 
 "$TOP/scripts/kernel.sh" kunit olddefconfig

@@ -96,7 +96,7 @@ impl Config {
             .arg(self.initramfs())
             .args([
                 "-append",
-                "console=ttyS0 panic=-1 kunit.enable=0 corefold.run=lab",
+                "console=ttyS0 no_timer_check panic=-1 kunit.enable=0 corefold.run=lab",
             ])
             .arg("-serial")
             .arg(format!("file:{}", dir.join("console.log").display()))
