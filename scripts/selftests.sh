@@ -126,7 +126,7 @@ report() {
 }
 
 GROUPS_=("$@") WHOLE=
-[ $# != 0 ] || GROUPS_=(smt flat numa single) WHOLE=1
+[ $# != 0 ] || GROUPS_=(flat single smt numa) WHOLE=1
 "$TOP/scripts/selftests-build.sh" ${VARIANT:+"$VARIANT"}
 say "  Booting ${#GROUPS_[@]} guests: ${GROUPS_[*]} (logs: build/logs/selftests-*)"
 # Two at a time: a guest's boot keeps one host CPU busy only.

@@ -4,8 +4,10 @@
  * load on CPULIST PID...: exit 0 if any of the tasks is on one of the CPUs.
  * load hold FILE: open FILE, say "open", and close it when standard input ends.
  * load covers CPULIST CPULIST: exit 0 if the first has all CPUs of the second.
+ * load rounds FILE NAME COUNT: load the module in FILE, and unload it again, COUNT times.
  * load write FILE TEXT: write TEXT in one write(2), print 0 or the error's number.
  */
+#include <sys/syscall.h>
 #include "util.h"
 
 static int run_spinners(int count, const char *list)
@@ -66,6 +68,27 @@ static int hold(const char *path)
 	return 0;
 }
 
+static int rounds(const char *path, const char *name, int count)
+{
+	for (int round = 1; round <= count; round++) {
+		int file = open(path, O_RDONLY | O_CLOEXEC);
+
+		if (syscall(SYS_finit_module, file, "", 0)) {
+			printf("# round %d: cannot load: %s\n", round, strerror(errno));
+			return 1;
+		}
+		close(file);
+		/* Now and then it gets to sample. */
+		if (round % 100 == 0)
+			sleep_ms(2500);
+		if (syscall(SYS_delete_module, name, O_NONBLOCK)) {
+			printf("# round %d: cannot unload: %s\n", round, strerror(errno));
+			return 1;
+		}
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc >= 4 && !strcmp(argv[1], "on"))
@@ -74,6 +97,8 @@ int main(int argc, char **argv)
 		return hold(argv[2]);
 	if (argc == 4 && !strcmp(argv[1], "covers"))
 		return covers(argv[2], argv[3]);
+	if (argc == 5 && !strcmp(argv[1], "rounds"))
+		return rounds(argv[2], argv[3], atoi(argv[4]));
 	if (argc == 4 && !strcmp(argv[1], "write")) {
 		printf("%d\n", -write_file(argv[2], "%s", argv[3]));
 		return 0;

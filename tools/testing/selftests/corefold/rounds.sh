@@ -4,21 +4,12 @@
 # Load and unload ROUNDS times; nothing stays behind.
 
 . "$(dirname "$0")/corefold.sh"
-ROUNDS=${ROUNDS:-100}
+ROUNDS=${ROUNDS:-1000}
 
-failed() {
-	echo "# failed in round $round: $(cat /tmp/insmod.err /tmp/rmmod.err 2>/dev/null)"
-	return 1
-}
+file=$MODULES/corefold.ko
+[ -e "$file" ] || file=$(modinfo -n corefold)
+rounds() { ./load rounds "$file" corefold "$1"; }
 
-rounds() {
-	for round in $(seq "$1"); do
-		load corefold || { failed; return 1; }
-		# Now and then it gets to sample and to fold.
-		[ $((round % 50)) != 0 ] || { set_knob interval_ms 100 && usleep 400000; }
-		unload corefold || { failed; return 1; }
-	done
-}
 # KASAN keeps what was freed for a while: up to a 32nd of all memory.
 kept_by_kasan() {
 	zcat /proc/config.gz 2>/dev/null | grep -q '^CONFIG_KASAN=y' || { echo 0; return; }
