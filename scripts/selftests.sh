@@ -16,7 +16,7 @@ while getopts k: option; do
 done
 shift $((OPTIND - 1))
 
-ROUNDS=${ROUNDS:-250}
+ROUNDS=${ROUNDS:-1000}
 KTAP=$LOGS/selftests.ktap
 
 # group NAME: the guest's shape in SMP, extra kernel and QEMU arguments, and its tests.
