@@ -31,7 +31,7 @@ backwards() { account -1000000000 0; }
 overflow() { account 9223372036854775807 0; }
 to_and_fro() { account $HOUR 1; account -$HOUR 1; }
 
-plan 17
+plan 21
 load_fast
 start_load
 check "works to begin with" folds_and_unfolds
@@ -70,4 +70,15 @@ check "a steal clock that falls to 0 never folds below the floor" for_long 2 act
 echo "$1 $(($2 + 10000000000))" >$LAB/steal
 check "works after it" until_true 60 is_empty
 check "the module still runs" state_is running
+
+# The source itself goes, and comes back.
+start_steal 60
+until_true 20 is_folded
+stop_steal
+unload corefold_lab
+check "a source that vanishes unfolds all" until_true 10 is_empty
+check "and status says so" state_is no-steal-source
+load_lab
+check "a source that comes back is used" until_true 10 state_is running
+check "and works" folds_and_unfolds
 finish
