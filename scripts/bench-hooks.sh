@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-ROUNDS=${ROUNDS:-200} LIMIT=0.002
+ROUNDS=${ROUNDS:-1000} LIMIT=0.002
 # Few tasks: with many, chance in who meets whom decides more than any hook does.
 LOAD=(hackbench -p -g 1 -f 1 -l 5000)
 RESULT=$BUILD/results/hooks.json
