@@ -35,7 +35,6 @@ unpack() {
 	mv "$2.partial" "$2"
 }
 
-patched_files() { patch_names | sed "s|^|$PATCHES/|" | xargs -r sed -n 's|^+++ b/\([^\t]*\).*|\1|p' | sort -u; }
 # Without what a build of the module alone (KDIR=) leaves behind.
 overlay_files() {
 	(cd "$TOP" && find "${OVERLAY[@]}" -type f 2>/dev/null |

@@ -17,8 +17,7 @@ OUT=build/$ARCH${VARIANT:+-$VARIANT}
 
 # kbuild ARGUMENT...: Kbuild, inside the toolchain.
 kbuild() {
-	"$TOP/scripts/in-toolchain" make -C "build/$SOURCE" O="../../$OUT" ARCH="$ARCH" LLVM=1 CC='ccache clang' \
-		KBUILD_BUILD_TIMESTAMP=@0 KBUILD_BUILD_USER=corefold KBUILD_BUILD_HOST=corefold \
+	"$TOP/scripts/in-toolchain" make -C "build/$SOURCE" O="../../$OUT" ARCH="$ARCH" "${KBUILD[@]}" \
 		-j"$JOBS" "$@"
 }
 
@@ -53,14 +52,13 @@ configure() {
 		return
 	fi
 	[ "$TOOLCHAIN" != host ] || logged rustavailable "Checking this machine's compilers" kbuild rustavailable
-	mv "$wanted.new" "$wanted"
-	logged config "Configuring the kernel" kbuild KCONFIG_ALLCONFIG="../../$OUT/wanted.config" allnoconfig
+	logged config "Configuring the kernel" kbuild KCONFIG_ALLCONFIG="../../$OUT/wanted.config.new" allnoconfig
 	local dropped
-	dropped=$(grep -E '^(CONFIG_|# CONFIG_.* is not set)' "$wanted" | grep -vxFf "$TOP/$OUT/.config" || true)
-	[ -z "$dropped" ] || {
-		rm -f "$wanted"
+	dropped=$(grep -E '^(CONFIG_|# CONFIG_.* is not set)' "$wanted.new" | grep -vxFf "$TOP/$OUT/.config" || true)
+	[ -z "$dropped" ] ||
 		die "Kconfig did not take these lines of configs/, a dependency is missing:" "$dropped"
-	}
+	# Last, so that whatever stops this before asks for it again.
+	mv "$wanted.new" "$wanted"
 }
 
 configure

@@ -12,8 +12,7 @@ OUT=build/$ARCH-kunit
 run_kunit() {
 	"$TOP/scripts/in-toolchain" sh -c 'cd build/linux-7.3.y && exec tools/testing/kunit/kunit.py run "$@"' kunit.py \
 		--arch="$ARCH" --build_dir="../$ARCH-kunit" --kunitconfig="../$ARCH-kunit/kunit.config" \
-		--make_options LLVM=1 --make_options CC='ccache clang' --make_options KBUILD_BUILD_TIMESTAMP=@0 \
-		--make_options KBUILD_BUILD_USER=corefold --make_options KBUILD_BUILD_HOST=corefold \
+		"${KBUILD[@]/#/--make_options=}" \
 		--jobs "$JOBS" --kernel_args kunit.autorun=1 --kernel_args no_timer_check --qemu_args '-smp 4' --timeout 900 "$@"
 }
 

@@ -20,6 +20,10 @@ PATCHES=$TOP/patches/7.3
 # shellcheck disable=SC2034 # Used by those who read this file.
 OVERLAY=(Documentation drivers include kernel rust samples tools/testing)
 
+# What every Kbuild run is given: also by kunit.py, so that ccache knows its objects again.
+# shellcheck disable=SC2034 # Used by those who read this file.
+KBUILD=(LLVM=1 CC='ccache clang' KBUILD_BUILD_TIMESTAMP=@0 KBUILD_BUILD_USER=corefold KBUILD_BUILD_HOST=corefold)
+
 say() { printf '%s\n' "$*" >&2; }
 die() { printf 'corefold: %s\n' "$*" >&2; exit 1; }
 
@@ -60,6 +64,9 @@ toolchain_root() {
 }
 
 patch_names() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$PATCHES/series" 2>/dev/null || true; }
+
+# The kernel files that the queue edits.
+patched_files() { patch_names | sed "s|^|$PATCHES/|" | xargs -r sed -n 's|^+++ b/\([^\t]*\).*|\1|p' | sort -u; }
 
 # The files that the last assembly of the tree wrote.
 assembled_files() { sed -e 's/^[0-9a-f]\{64\}  //' -e 's|^\./||' "$TREE/.assembled" 2>/dev/null || true; }

@@ -69,7 +69,7 @@ prepare() {
 	mkdir -p "$WORK/edits"
 	cp -r "$PATCHES" "$WORK/patches"
 	{
-		patch_names | sed "s|^|$PATCHES/|" | xargs -r sed -n 's|^+++ b/\([^\t]*\).*|\1|p'
+		patched_files
 		printf '%s\n' "${QUEUED[@]}"
 	} | sort -u | rsync -a --files-from=- --ignore-missing-args "$PRISTINE/" "$WORK/"
 	[ -z "$(patch_names)" ] || quilt push -a -q --fuzz=0 >"$LOGS/refresh.log" 2>&1 ||
