@@ -108,20 +108,7 @@ static int steal_show(struct seq_file *m, void *unused)
 		seq_printf(m, "%d %llu\n", cpu, READ_ONCE(counters[cpu]));
 	return 0;
 }
-
-static int steal_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, steal_show, NULL);
-}
-
-static const struct file_operations steal_fops = {
-	.owner		= THIS_MODULE,
-	.open		= steal_open,
-	.read		= seq_read,
-	.write		= steal_write,
-	.llseek		= seq_lseek,
-	.release	= single_release,
-};
+DEFINE_SHOW_STORE_ATTRIBUTE(steal);
 
 /* Whether the tests drive soft offline through this module, and not corefold. */
 static bool claimed;
@@ -193,20 +180,7 @@ static int soft_offline_show(struct seq_file *m, void *unused)
 {
 	return print_mask(m, sched_soft_offline_read);
 }
-
-static int soft_offline_open(struct inode *inode, struct file *file)
-{
-	return single_open(file, soft_offline_show, NULL);
-}
-
-static const struct file_operations soft_offline_fops = {
-	.owner		= THIS_MODULE,
-	.open		= soft_offline_open,
-	.read		= seq_read,
-	.write		= soft_offline_write,
-	.llseek		= seq_lseek,
-	.release	= single_release,
-};
+DEFINE_SHOW_STORE_ATTRIBUTE(soft_offline);
 
 static int eligible_show(struct seq_file *m, void *unused)
 {
