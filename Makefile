@@ -18,7 +18,7 @@ help: ## list the targets
 	@echo "  ARCH=x86_64; TOOLCHAIN=host uses this machine's compilers; KSRC=DIR another 7.3.y tree;"
 	@echo "  KDIR=DIR (with modules) builds the module against a patched build tree; JOBS=N."
 
-demo: kernel tools ## the main job: two guests contend for the host, without and with corefold
+demo: tools kernel ## the main job: two guests contend for the host, without and with corefold
 	$(IN) $(LAB) demo
 
 check: ## all tests; ends with 'N passed, M failed'
@@ -40,7 +40,7 @@ debug-kernel: tree
 
 ifdef KDIR
 modules: ## build the modules; with KDIR=, against that patched build tree
-	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+	@scripts/modules.sh "$(KDIR)"
 else
 modules: tree
 	@scripts/kernel.sh modules

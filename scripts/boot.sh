@@ -45,7 +45,8 @@ QEMU+=(-accel "$ACCEL" -smp "$SMP" -m "$MEMORY" -nodefaults -no-reboot -display 
 	-serial mon:stdio -initrd "$OUT/initramfs.cpio.gz"
 	-append "$CONSOLE panic=-1 ${RUN:+corefold.run=$RUN} ${WORDS:+corefold.args=$WORDS} $APPEND" $QEMU_ARGS)
 
-[ -e "$TOP/$OUT/initramfs.cpio.gz" ] || die "nothing to boot in $OUT: run 'make kernel' first"
+[ -e "$TOP/$OUT/initramfs.cpio.gz" ] ||
+	die "nothing to boot in $OUT: run 'make kernel' for the plain one, 'make debug-kernel' for -k debug"
 if [ -z "$RUN" ]; then
 	exec "$TOP/scripts/in-toolchain" "${QEMU[@]}"
 fi
@@ -57,5 +58,9 @@ timeout --foreground -k 10 "$LIMIT" "$TOP/scripts/in-toolchain" "${QEMU[@]}" </d
 [ "$status" != 124 ] || { say "the guest did not finish within $LIMIT s, see $LOG"; exit 124; }
 "$TOP/scripts/splats.sh" "$LOG" || exit 1
 code=$(sed -n 's/\r$//; s/^corefold-exit: //p' "$LOG" | tail -n 1)
-[ -n "$code" ] || { say "the guest did not reach the end of $RUN, see $LOG"; exit 1; }
+if [ -z "$code" ]; then
+	grep -a '^qemu-system' "$LOG" >&2 || true
+	say "the guest did not reach the end of $RUN, see $LOG"
+	exit 1
+fi
 exit "$code"

@@ -10,12 +10,22 @@
 
 STAGE=$BUILD/stage
 
-# The pristine source: KSRC, or Debian's, unpacked once for all checkouts.
+# A source of someone's own that the tree was assembled from: it holds until another is named.
+own_source() {
+	local source
+	source=$(cat "$TREE/.pristine" 2>/dev/null) || return 0
+	[[ $source == */corefold/linux-7.3-* ]] || [ ! -e "$source/Makefile" ] || printf '%s\n' "$source"
+}
+
+# The pristine source: KSRC, now or before, or Debian's, unpacked once for all checkouts.
 pristine() {
-	if [ -n "${KSRC:-}" ]; then
-		grep -qs '^VERSION = 7$' "$KSRC/Makefile" && grep -q '^PATCHLEVEL = 3$' "$KSRC/Makefile" ||
-			die "KSRC=$KSRC is no Linux 7.3 tree"
-		printf '%s\n' "$KSRC"
+	local source
+	source=${KSRC:-$(own_source)}
+	if [ -n "$source" ]; then
+		grep -qs '^VERSION = 7$' "$source/Makefile" && grep -q '^PATCHLEVEL = 3$' "$source/Makefile" ||
+			die "KSRC=$source is no Linux 7.3 tree"
+		[ -n "${KSRC:-}" ] || say "  The source is $source, as before (remove build/linux-7.3.y to return to Debian's)"
+		realpath "$source"
 		return
 	fi
 	local root='' tar
@@ -92,6 +102,7 @@ stock() {
 
 need rsync rsync
 need patch patch
+need xz xz-utils
 PRISTINE=$(pristine)
 if [ "${1:-}" = stock ]; then
 	stock

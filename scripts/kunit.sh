@@ -7,6 +7,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
+[[ ${1:-} != -* ]] || die "usage: kunit.sh [GLOB], a glob of suite names such as 'corefold_*'"
 OUT=build/$ARCH-kunit
 
 run_kunit() {

@@ -8,7 +8,7 @@ set -euo pipefail
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=$TOP/build
 LOGS=$BUILD/logs
-CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/corefold
+CACHE=${XDG_CACHE_HOME:-~/.cache}/corefold
 TOOLCHAIN=${TOOLCHAIN:-root}
 ARCH=${ARCH:-x86_64}
 JOBS=${JOBS:-$(nproc)}
@@ -27,6 +27,8 @@ KBUILD=(LLVM=1 CC='ccache clang' KBUILD_BUILD_TIMESTAMP=@0 KBUILD_BUILD_USER=cor
 say() { printf '%s\n' "$*" >&2; }
 die() { printf 'corefold: %s\n' "$*" >&2; exit 1; }
 
+[ -e "$TOP/configs/$ARCH.config" ] || die "ARCH=$ARCH is not known: x86_64 is"
+
 # need PROGRAM PACKAGE: have PROGRAM; root on Debian gets it installed, anyone else is told what to do.
 need() {
 	command -v "$1" >/dev/null && return
@@ -42,8 +44,12 @@ logged() {
 	shift 2
 	mkdir -p "$LOGS"
 	say "  $text (log: ${log#"$TOP"/})"
+	# A process group of its own, so that an interrupt ends all of it: by itself none would reach it.
+	set -m
 	"$@" >"$log" 2>&1 </dev/null &
 	pid=$!
+	set +m
+	trap 'kill -TERM -- "-$pid" 2>/dev/null; exit 130' INT TERM
 	while kill -0 "$pid" 2>/dev/null; do
 		sleep 1
 		(( (SECONDS - start) % 30 )) ||
@@ -53,6 +59,7 @@ logged() {
 		tail -n 30 "$log" >&2
 		die "$text: failed after $((SECONDS - start)) s, see ${log#"$TOP"/}"
 	fi
+	trap - INT TERM
 	say "    done in $((SECONDS - start)) s"
 }
 
@@ -76,7 +83,9 @@ edited_assembled() {
 	(cd "$TREE" 2>/dev/null && sha256sum --quiet -c .assembled 2>/dev/null) | sed -n 's|^\./\(.*\): FAILED.*|\1|p' || true
 }
 
-# All files of the tree that have been edited since it was assembled, those that are new in it included.
+files_in() { (cd "$1" && find . -type f -printf '%P\n' | sort); }
+
+# All files of the tree that have been edited since it was assembled, those that are new in it or missing included.
 edited_files() {
 	local pristine
 	pristine=$(cat "$TREE/.pristine" 2>/dev/null) || return 0
@@ -86,4 +95,5 @@ edited_files() {
 		sed -e 's|^\./||' -e '/^\.\(assembled\|pristine\)$/d' -e '/\(~\|\.orig\|\.rej\|\.swp\)$/d' | sort |
 		comm -23 - <(assembled_files | sort) |
 		rsync -nrlc --out-format=%n --files-from=- "$TREE/" "$pristine/"
+	comm -23 <(files_in "$pristine") <(files_in "$TREE") | comm -23 - <(assembled_files | sort)
 }

@@ -6,6 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 command -v cargo >/dev/null || die "the program 'cargo' is missing: install the Rust toolchain with rustup"
+need cc gcc
 CARGO=(--locked --manifest-path "$TOP/tools/Cargo.toml" --target-dir "$BUILD/tools")
 case ${1:-} in
 build) logged tools "Building the host programs" cargo build --release "${CARGO[@]}" ;;
