@@ -79,19 +79,26 @@ static ssize_t take_text(const char __user *ubuf, size_t count, int (*take)(char
 	return err ?: count;
 }
 
-static int set_priority(char *line)
+/* Takes "CPULIST PRIORITY", and leaves the list in @cpus. */
+static int set_priorities(char *line, struct cpumask *cpus)
 {
-	int cpu, priority;
-	char excess;
+	char *list = strsep(&line, " ");
+	int cpu, priority, err;
 
-	if (sscanf(line, "%d %d %c", &cpu, &priority, &excess) != 2)
+	if (!line || cpulist_parse(list, cpus) || kstrtoint(skip_spaces(line), 10, &priority))
 		return -EINVAL;
-	return sched_asym_priority_set(cpu, priority);
+	for_each_cpu(cpu, cpus) {
+		err = sched_asym_priority_set(cpu, priority);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
-/* Takes "release", or lines "CPU PRIORITY", of which the first that is refused ends it. */
+/* Takes "release", or lines "CPULIST PRIORITY", of which the first that is refused ends it. */
 static int priority_take(char *text)
 {
+	cpumask_var_t cpus;
 	char *line;
 	int err;
 
@@ -102,9 +109,12 @@ static int priority_take(char *text)
 
 	guard(mutex)(&claim_lock);
 
+	if (!alloc_cpumask_var(&cpus, GFP_KERNEL))
+		return -ENOMEM;
 	err = asym_claim();
 	while (!err && (line = strsep(&text, "\n")))
-		err = set_priority(line);
+		err = set_priorities(line, cpus);
+	free_cpumask_var(cpus);
 	return err;
 }
 
