@@ -47,8 +47,6 @@ static struct cpumask soft_offline_next;
 static struct cpumask soft_offline_active;
 static struct cpumask soft_offline_usable;
 
-DEFINE_LOCK_GUARD_0(sched_domains, sched_domains_mutex_lock(), sched_domains_mutex_unlock())
-
 /* === The rules === */
 
 /* Is this CPU one that the balancer cares for? */
@@ -178,6 +176,7 @@ static void soft_offline_write(const struct cpumask *next)
 		soft_offline_update_capacity(cpu);
 	if (cpumask_empty(next))
 		static_branch_disable_cpuslocked(&sched_soft_offline_used);
+	sched_cache_guard_recheck();
 
 	for_each_cpu_and(cpu, &changed, next)
 		sched_soft_offline_evacuate(cpu);

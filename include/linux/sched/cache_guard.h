@@ -29,9 +29,11 @@ enum sched_cache_guard {
 
 /**
  * struct sched_cache_guard_counts - how often the guard had the last word
- * @asym_wins: the cache and asym packing disagreed, and asym packing won
- * @llc_wins: they disagreed, and the cache won
- * @kept_up: a pull to a cache of lower priority that was not done
+ * @asym_wins: asym packing wanted to move a task to another cache, and the
+ *	preference of the task was not asked
+ * @llc_wins: asym packing wanted to move a task to another cache, and the
+ *	preference of the task decided
+ * @kept_up: a task was not pulled to a cache of lower priority
  *
  * Counted while a policy other than SCHED_CACHE_GUARD_KERNEL is in force. One
  * pass of the load balancer may count several times.
