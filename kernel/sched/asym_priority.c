@@ -240,6 +240,22 @@ int sched_asym_priority_set_levels(const char *levels)
 EXPORT_SYMBOL_GPL(sched_asym_priority_set_levels);
 
 /**
+ * sched_asym_priority_has_levels() - whether there are such levels
+ * @levels: as for sched_asym_priority_set_levels(), which would take them
+ *
+ * Needs no claim. May sleep; not for a CPU hotplug callback.
+ *
+ * Return: true if all of them can be named.
+ */
+bool sched_asym_priority_has_levels(const char *levels)
+{
+	unsigned long bits;
+
+	return !asym_levels_parse(levels, &bits);
+}
+EXPORT_SYMBOL_GPL(sched_asym_priority_has_levels);
+
+/**
  * sched_asym_priority_rebuilds() - how often a change of the levels had the
  * domains rebuilt
  *

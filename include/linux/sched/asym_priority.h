@@ -39,6 +39,7 @@ int sched_asym_priority_claim(void);
 void sched_asym_priority_release(void);
 int sched_asym_priority_set(int cpu, int priority);
 int sched_asym_priority_set_levels(const char *levels);
+bool sched_asym_priority_has_levels(const char *levels);
 
 int sched_asym_priority(int cpu);
 int sched_asym_priority_arch(int cpu);
