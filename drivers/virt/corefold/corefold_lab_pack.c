@@ -46,6 +46,16 @@ static int asym_claim(void)
 	return err;
 }
 
+static int asym_claim_again(void)
+{
+	int err = sched_asym_priority_claim();
+
+	guard(mutex)(&claim_lock);
+
+	asym_claimed |= !err;
+	return err;
+}
+
 static void asym_release(void)
 {
 	guard(mutex)(&claim_lock);
@@ -53,6 +63,16 @@ static void asym_release(void)
 	if (asym_claimed)
 		sched_asym_priority_release();
 	asym_claimed = false;
+}
+
+static int guard_claim_again(void)
+{
+	int err = sched_cache_guard_claim();
+
+	guard(mutex)(&claim_lock);
+
+	guard_claimed |= !err;
+	return err;
 }
 
 static void guard_release(void)
@@ -95,13 +115,18 @@ static int set_priorities(char *line, struct cpumask *cpus)
 	return 0;
 }
 
-/* Takes "release", or lines "CPULIST PRIORITY", of which the first that is refused ends it. */
+/*
+ * Takes "claim", which asks for the hook whether this module holds it or not; "release"; or lines
+ * "CPULIST PRIORITY", of which the first that is refused ends it.
+ */
 static int priority_take(char *text)
 {
 	cpumask_var_t cpus;
 	char *line;
 	int err;
 
+	if (!strcmp(text, "claim"))
+		return asym_claim_again();
 	if (!strcmp(text, "release")) {
 		asym_release();
 		return 0;
@@ -164,13 +189,15 @@ static int rebuilds_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(rebuilds);
 
-/* Takes "release", or a policy and a gap. */
+/* Takes "claim" and "release" as above, or a policy and a gap. */
 static int guard_take(char *text)
 {
 	char *name = strsep(&text, " ");
 	unsigned int gap = 0;
 	int policy, err = 0;
 
+	if (!strcmp(name, "claim"))
+		return guard_claim_again();
 	if (!strcmp(name, "release")) {
 		guard_release();
 		return 0;
