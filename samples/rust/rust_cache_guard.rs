@@ -28,9 +28,8 @@ module! {
     },
 }
 
-/// The guard, and what it had counted before.
+/// Dropping the registration, when the module is unloaded, leaves the decision to the kernel.
 struct RustCacheGuard {
-    before: cache_guard::Counts,
     _registration: cache_guard::Registration,
 }
 
@@ -59,7 +58,6 @@ impl kernel::Module for RustCacheGuard {
             pr_info!("no node has more than one last level cache: nothing to guard\n");
         }
         Ok(Self {
-            before: cache_guard::counts(),
             _registration: registration,
         })
     }
@@ -67,13 +65,13 @@ impl kernel::Module for RustCacheGuard {
 
 impl Drop for RustCacheGuard {
     fn drop(&mut self) {
-        let now = cache_guard::counts();
+        let counts = cache_guard::counts();
 
         pr_info!(
-            "asym packing won {} times, the cache {}, {} tasks were kept up\n",
-            now.asym_wins.wrapping_sub(self.before.asym_wins),
-            now.llc_wins.wrapping_sub(self.before.llc_wins),
-            now.kept_up.wrapping_sub(self.before.kept_up),
+            "asym packing won {} times, the cache {}, {} pulls to a lower priority were not done\n",
+            counts.asym_wins,
+            counts.llc_wins,
+            counts.kept_up,
         );
     }
 }

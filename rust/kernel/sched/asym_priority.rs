@@ -9,10 +9,7 @@
 
 use crate::{
     bindings,
-    cpu::{
-        possible,
-        CpuId, //
-    },
+    cpu::CpuId,
     error::to_result,
     prelude::*, //
 };
@@ -105,11 +102,7 @@ impl Drop for Registration {
 
 /// Returns the priority that a CPU has now, or 0 if it is not a possible CPU.
 pub fn priority(cpu: CpuId) -> i32 {
-    if !possible().test(cpu) {
-        return 0;
-    }
-
-    // SAFETY: `cpu` is a possible CPU, so that its per-CPU data exists.
+    // SAFETY: An FFI call with no additional requirements: the CPU is checked.
     unsafe { bindings::sched_asym_priority(i32::from(cpu)) }
 }
 
@@ -118,12 +111,24 @@ pub fn priority(cpu: CpuId) -> i32 {
 /// An architecture that knows nothing of its CPUs gives all the same, or each one less than the
 /// one before.
 pub fn arch_priority(cpu: CpuId) -> i32 {
-    if !possible().test(cpu) {
-        return 0;
-    }
-
-    // SAFETY: `cpu` is a possible CPU, so that its per-CPU data exists.
+    // SAFETY: An FFI call with no additional requirements: the CPU is checked.
     unsafe { bindings::sched_asym_priority_arch(i32::from(cpu)) }
+}
+
+/// Returns whether [`Registration::set_levels`] would take these levels.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::sched::asym_priority;
+///
+/// assert!(asym_priority::has_levels(c""));
+/// assert!(!asym_priority::has_levels(c"SMT"));
+/// assert!(!asym_priority::has_levels(c"NONE SUCH"));
+/// ```
+pub fn has_levels(levels: &CStr) -> bool {
+    // SAFETY: `levels` is a valid string, that is not kept.
+    unsafe { bindings::sched_asym_priority_has_levels(levels.as_char_ptr()) }
 }
 
 /// Returns how often scheduling domains have been rebuilt because levels changed.
@@ -147,11 +152,7 @@ pub fn rebuilds() -> usize {
 /// }
 /// ```
 pub fn capacity(cpu: CpuId) -> u32 {
-    if !possible().test(cpu) {
-        return 0;
-    }
-
-    // SAFETY: `cpu` is a possible CPU, so that its per-CPU data exists.
+    // SAFETY: An FFI call with no additional requirements: the CPU is checked.
     unsafe { bindings::sched_cpu_capacity(i32::from(cpu)) }
 }
 
@@ -160,7 +161,10 @@ pub fn capacity(cpu: CpuId) -> u32 {
 mod tests {
     use super::*;
     use crate::{
-        cpu::cpus_read_lock,
+        cpu::{
+            cpus_read_lock,
+            possible, //
+        },
         cpumask::{
             Cpumask,
             CpumaskVar, //
@@ -234,7 +238,9 @@ mod tests {
     fn bad_levels_change_nothing() -> Result {
         let before = rebuilds();
         let registration = Registration::new()?;
-        for levels in [c"SMT", c"NUMA", c"NODE", c"mc", c"MC;PKG", c"MC,NONE", c"MC "] {
+        for levels in [
+            c"SMT", c"NUMA", c"NODE", c"mc", c"MC;PKG", c"MC,NONE", c"MC ",
+        ] {
             assert_eq!(registration.set_levels(levels), Err(EINVAL));
         }
         assert_eq!(registration.set_levels(c""), Ok(()));
@@ -268,8 +274,8 @@ mod tests {
 
         // The group of the CPU is the CPU or its core, in which it is preferred now.
         assert_eq!(registration.set(cpu, i32::MAX), Ok(()));
-        let prefers = named(cpu, before.name(), &mut span)
-            .is_some_and(|domain| domain.prefer() == Some(cpu));
+        let prefers =
+            named(cpu, before.name(), &mut span).is_some_and(|domain| domain.prefer() == Some(cpu));
         assert!(prefers);
 
         drop(registration);

@@ -32,14 +32,16 @@ pub enum Policy {
 
 /// How often the guard had the last word.
 ///
-/// Counted while a policy other than [`Policy::Kernel`] is in force.
+/// Counted while a policy other than [`Policy::Kernel`] is in force, and from zero on when the guard
+/// is claimed. One pass of the load balancer may count several times.
 #[derive(Copy, Clone, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
-    /// The cache and asym packing disagreed, and asym packing won.
+    /// Asym packing wanted to move a task to another cache, and the preference of the task was not
+    /// asked.
     pub asym_wins: usize,
-    /// They disagreed, and the cache won.
+    /// Asym packing wanted to move a task to another cache, and the preference of the task decided.
     pub llc_wins: usize,
-    /// A pull to a cache of lower priority was not done.
+    /// A task was not pulled to a cache of lower priority.
     pub kept_up: usize,
 }
 
@@ -86,12 +88,15 @@ impl Registration {
 
     /// Sets the policy, which takes effect with the next balancing. May sleep.
     ///
-    /// A difference of priorities below `gap` counts as none. Where cache-aware scheduling is not
-    /// in use, which [`present`] tells, there is nothing to disagree about.
+    /// With a difference of priorities below `gap`, the cache decides; 0 and 1 both mean any
+    /// difference. Where cache-aware scheduling has nothing to choose from, which [`present`] tells,
+    /// the policy has no effect.
+    ///
+    /// Must not be called while the CPU hotplug lock is held, nor must the registration be dropped.
     ///
     /// # Errors
     ///
-    /// Returns [`EINVAL`], and changes nothing, if `gap` is more than any difference of priorities.
+    /// Returns [`EINVAL`], and changes nothing, if `gap` is more than [`i32::MAX`].
     pub fn set(&self, policy: Policy, gap: u32) -> Result {
         // CAST: `Policy` has the representation and the values of the C enum.
         let policy = policy as bindings::sched_cache_guard;
@@ -108,14 +113,16 @@ impl Drop for Registration {
     }
 }
 
-/// Returns whether cache-aware scheduling has anything to choose from: some set of CPUs that load
-/// is balanced between has more than one last level cache. This changes as domains are rebuilt.
+/// Returns whether there is anything to decide: cache-aware scheduling is present, and some NUMA node
+/// has more than one last level cache that tasks can be balanced between.
+///
+/// This may change whenever scheduling domains are rebuilt.
 pub fn present() -> bool {
     // SAFETY: An FFI call with no additional requirements.
     unsafe { bindings::sched_cache_guard_present() }
 }
 
-/// Returns how often the guard had the last word since boot.
+/// Returns how often the guard had the last word since it was last claimed.
 pub fn counts() -> Counts {
     let mut counts = bindings::sched_cache_guard_counts::default();
 
@@ -160,14 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn counters_do_not_fall() -> Result {
-        let before = counts();
-        drop(Registration::new()?);
-        let after = counts();
+    fn counts_begin_with_the_claim() -> Result {
+        let registration = Registration::new()?;
+        assert_eq!(registration.set(Policy::Kernel, 0), Ok(()));
+        assert_eq!(counts(), Counts::default());
 
-        assert!(after.asym_wins >= before.asym_wins);
-        assert!(after.llc_wins >= before.llc_wins);
-        assert!(after.kept_up >= before.kept_up);
+        drop(registration);
+        assert!(counts() == Counts::default());
         Ok(())
     }
 }

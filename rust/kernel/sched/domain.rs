@@ -10,10 +10,7 @@
 
 use crate::{
     bindings,
-    cpu::{
-        possible,
-        CpuId, //
-    },
+    cpu::CpuId,
     cpumask::Cpumask,
     error::to_result,
     fmt,
@@ -213,12 +210,7 @@ impl<'a> Walk<'a> {
 pub fn read(cpu: CpuId, depth: u32, span: &mut Cpumask) -> Option<Domain> {
     let mut info = bindings::sched_domain_info::default();
 
-    if !possible().test(cpu) {
-        return None;
-    }
-
-    // SAFETY: `cpu` is a possible CPU, so that its per-CPU data exists. `info` and `span` are valid,
-    // and nobody else uses them.
+    // SAFETY: `info` and `span` are valid, and nobody else uses them. The CPU is checked.
     to_result(unsafe {
         bindings::sched_domain_read(i32::from(cpu), depth, &mut info, span.as_raw())
     })
