@@ -10,10 +10,15 @@
 use core::fmt;
 
 use crate::{
+    packing::{
+        Guard,
+        Levels, //
+    },
     policy::{
         Kind,
         Tuning, //
     },
+    rank::CAPACITY,
     sample::FULL_BP, //
 };
 
@@ -24,6 +29,10 @@ pub const INTERVAL_MS: (u32, u32) = (100, 100_000);
 
 /// Bounds of the number of samples that must agree.
 pub const CONFIRM: (u32, u32) = (1, 10);
+
+/// Bounds of the gap, in classes. Whatever puts CPUs into classes, the number of a class has been
+/// at most the scheduler's full capacity so far.
+pub const GUARD_GAP: (u32, u32) = (0, CAPACITY);
 
 /// The longest text that a knob takes.
 pub const TEXT_MAX: usize = 32;
@@ -47,11 +56,19 @@ pub enum Knob {
     FloorCores,
     /// Whether to keep steal out of the capacity of CPUs.
     StealCapacity,
+    /// Who wins where packing and cache-aware scheduling disagree.
+    Guard,
+    /// By how many classes CPUs must differ for the guard to tell them apart.
+    GuardGap,
+    /// Levels of the topology on which to pack.
+    AsymLevels,
+    /// Whether what a core gets makes a difference for its rank.
+    RankSteal,
 }
 
 impl Knob {
     /// Every knob.
-    pub const ALL: [Knob; 8] = [
+    pub const ALL: [Knob; 12] = [
         Knob::Enabled,
         Knob::Policy,
         Knob::IntervalMs,
@@ -60,6 +77,10 @@ impl Knob {
         Knob::Confirm,
         Knob::FloorCores,
         Knob::StealCapacity,
+        Knob::Guard,
+        Knob::GuardGap,
+        Knob::AsymLevels,
+        Knob::RankSteal,
     ];
 
     /// Returns the name of the knob.
@@ -73,6 +94,10 @@ impl Knob {
             Knob::Confirm => "confirm",
             Knob::FloorCores => "floor_cores",
             Knob::StealCapacity => "steal_capacity",
+            Knob::Guard => "guard",
+            Knob::GuardGap => "guard_gap",
+            Knob::AsymLevels => "asym_levels",
+            Knob::RankSteal => "rank_steal",
         }
     }
 }
@@ -86,6 +111,10 @@ pub enum Wrong {
     NotABool,
     /// It is no policy.
     NotAPolicy,
+    /// It is no choice of the guard's.
+    NotAGuard,
+    /// It is no list of levels.
+    NotLevels,
     /// It lies outside of the bounds, both of which would do.
     Range(u32, u32),
     /// The lower threshold is not below the upper one: low, high.
@@ -121,6 +150,16 @@ impl fmt::Display for Invalid {
                 }
                 Ok(())
             }
+            Wrong::NotAGuard => {
+                f.write_str("no such choice; write one of:")?;
+                for guard in Guard::ALL {
+                    write!(f, " {}", guard.name())?;
+                }
+                Ok(())
+            }
+            Wrong::NotLevels => f.write_str(
+                "not a list of levels; write none, or names with a comma between, as in MC,PKG",
+            ),
             Wrong::Range(low, high) => write!(f, "out of range; write {low} to {high}"),
             Wrong::Thresholds(low, high) => write!(
                 f,
@@ -149,12 +188,23 @@ pub struct Config {
     pub floor_cores: u32,
     /// See [`Knob::StealCapacity`].
     pub steal_capacity: bool,
+    /// See [`Knob::Guard`].
+    pub guard: Guard,
+    /// See [`Knob::GuardGap`].
+    pub guard_gap: u32,
+    /// See [`Knob::AsymLevels`].
+    pub asym_levels: Levels,
+    /// See [`Knob::RankSteal`].
+    pub rank_steal: bool,
 }
 
 impl Config {
     /// What holds unless something else is asked for. Interval and thresholds are those on which
     /// the published work on steal settled: five and two per cent, once a second. Its first form
     /// asked for two samples that agree; that is kept, as one may be a fluke.
+    ///
+    /// Nothing is packed and nothing guarded, as long as nobody says where CPUs are that should go
+    /// first.
     pub const DEFAULT: Config = Config {
         enabled: true,
         policy: Kind::Step,
@@ -164,6 +214,10 @@ impl Config {
         confirm: 2,
         floor_cores: 1,
         steal_capacity: true,
+        guard: Guard::Kernel,
+        guard_gap: 1,
+        asym_levels: Levels::NONE,
+        rank_steal: false,
     };
 
     /// Checks the whole; `changed` is the knob that gets the blame for values that do not fit each
@@ -180,6 +234,7 @@ impl Config {
             (Knob::StealLowBp, self.steal_low_bp, (0, FULL_BP - 1)),
             (Knob::Confirm, self.confirm, CONFIRM),
             (Knob::FloorCores, self.floor_cores, (1, cores_max.max(1))),
+            (Knob::GuardGap, self.guard_gap, GUARD_GAP),
         ];
 
         for (knob, value, (low, high)) in bounds {
@@ -225,6 +280,10 @@ impl Config {
             Knob::Confirm => self.confirm = parse_number(text)?,
             Knob::FloorCores => self.floor_cores = parse_number(text)?,
             Knob::StealCapacity => self.steal_capacity = parse_bool(text)?,
+            Knob::Guard => self.guard = Guard::parse(text).ok_or(Wrong::NotAGuard)?,
+            Knob::GuardGap => self.guard_gap = parse_number(text)?,
+            Knob::AsymLevels => self.asym_levels = Levels::parse(text).ok_or(Wrong::NotLevels)?,
+            Knob::RankSteal => self.rank_steal = parse_bool(text)?,
         }
         Ok(())
     }
@@ -237,6 +296,8 @@ impl Config {
     pub fn show(&self, knob: Knob, f: &mut dyn fmt::Write) -> fmt::Result {
         let number = match knob {
             Knob::Policy => return f.write_str(self.policy.name()),
+            Knob::Guard => return f.write_str(self.guard.name()),
+            Knob::AsymLevels => return write!(f, "{}", self.asym_levels),
             Knob::Enabled => u32::from(self.enabled),
             Knob::IntervalMs => self.interval_ms,
             Knob::StealHighBp => self.steal_high_bp,
@@ -244,6 +305,8 @@ impl Config {
             Knob::Confirm => self.confirm,
             Knob::FloorCores => self.floor_cores,
             Knob::StealCapacity => u32::from(self.steal_capacity),
+            Knob::GuardGap => self.guard_gap,
+            Knob::RankSteal => u32::from(self.rank_steal),
         };
 
         write!(f, "{number}")
@@ -335,6 +398,15 @@ mod tests {
         assert!(set(Knob::FloorCores, b"8").is_ok_and(|config| config.floor_cores == 8));
         assert!(set(Knob::Enabled, b"0\n").is_ok_and(|config| !config.enabled));
         assert!(set(Knob::Policy, b"step\n").is_ok_and(|config| config == Config::DEFAULT));
+        assert!(set(Knob::Guard, b"strict").is_ok_and(|config| config.guard == Guard::Strict));
+        assert!(set(Knob::GuardGap, b"0").is_ok_and(|config| config.guard_gap == 0));
+        assert!(set(Knob::GuardGap, b"1024").is_ok_and(|config| config.guard_gap == 1024));
+        assert!(
+            set(Knob::AsymLevels, b"MC,PKG\n").is_ok_and(|config| !config.asym_levels.is_empty())
+        );
+        assert!(set(Knob::AsymLevels, b"\n").is_ok_and(|config| config == Config::DEFAULT));
+        assert!(set(Knob::AsymLevels, b"none").is_ok_and(|config| config == Config::DEFAULT));
+        assert!(set(Knob::RankSteal, b"on").is_ok_and(|config| config.rank_steal));
     }
 
     #[test]
@@ -347,13 +419,16 @@ mod tests {
             assert!(set(Knob::Confirm, text) == Err(Wrong::NotANumber));
             assert!(set(Knob::Enabled, text) == Err(Wrong::NotABool));
             assert!(set(Knob::Policy, text) == Err(Wrong::NotAPolicy));
+            assert!(set(Knob::Guard, text) == Err(Wrong::NotAGuard));
+            assert!(set(Knob::GuardGap, text) == Err(Wrong::NotANumber));
+            assert!(set(Knob::RankSteal, text) == Err(Wrong::NotABool));
         }
         assert!(set(Knob::Enabled, b"2") == Err(Wrong::NotABool));
     }
 
     #[test]
     fn values_out_of_range_are_refused() {
-        let values: [(Knob, &[u8], (u32, u32)); 9] = [
+        let values: [(Knob, &[u8], (u32, u32)); 10] = [
             (Knob::IntervalMs, b"99", (100, 100_000)),
             (Knob::IntervalMs, b"100001", (100, 100_000)),
             (Knob::IntervalMs, b"99999999999999999999999", (100, 100_000)),
@@ -363,6 +438,7 @@ mod tests {
             (Knob::Confirm, b"11", (1, 10)),
             (Knob::FloorCores, b"0", (1, 8)),
             (Knob::FloorCores, b"9", (1, 8)),
+            (Knob::GuardGap, b"1025", (0, 1024)),
         ];
         for (knob, text, (low, high)) in values {
             assert!(set(knob, text) == Err(Wrong::Range(low, high)));

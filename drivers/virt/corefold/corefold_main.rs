@@ -7,6 +7,7 @@
 //!
 //! ```text
 //! kcpustat -> sample -> policy (how many cores) -> order (which cores) -> governor -> scheduler
+//! platform -> rank (what CPUs are worth) -> order, and pack and guard -> scheduler
 //! ```
 //!
 //! The scheduler never calls in here. What is decided is published as plain data, and withdrawn
@@ -25,12 +26,16 @@ use kernel::{
 pub mod config;
 pub mod events;
 mod governor;
+mod guard;
 pub mod history;
 mod knobs;
 mod machine;
 pub mod order;
+mod pack;
+pub mod packing;
 mod platform;
 pub mod policy;
+pub mod rank;
 pub mod sample;
 mod trace;
 
@@ -77,6 +82,14 @@ module! {
             default: true,
             description: "Whether to keep steal out of the capacity of CPUs (default: 1)",
         },
+        guard_gap: i64 {
+            default: 1,
+            description: "Classes that the guard must tell CPUs apart by, 0 to 1024 (default: 1)",
+        },
+        rank_steal: bool {
+            default: false,
+            description: "Whether steal of a core lowers its rank (default: 0)",
+        },
         force: bool {
             default: false,
             description: "Load even without a steal source; for tests (default: 0)",
@@ -100,6 +113,8 @@ fn configuration(cores_max: u32) -> Result<Config> {
         confirm: number(module_parameters::confirm.value()),
         floor_cores: number(module_parameters::floor_cores.value()),
         steal_capacity: module_parameters::steal_capacity.value(),
+        guard_gap: number(module_parameters::guard_gap.value()),
+        rank_steal: module_parameters::rank_steal.value(),
         ..Config::DEFAULT
     };
 

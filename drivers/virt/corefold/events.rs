@@ -46,6 +46,16 @@ pub struct Events {
     pub blind: u64,
     /// Times that a BPF scheduler took over.
     pub stand_downs: u64,
+    /// Priorities of CPUs that were changed.
+    pub rank_changes: u64,
+    /// Times that domains were rebuilt because other levels were to pack.
+    pub rebuilds: u64,
+    /// Times that the guard let packing win against the cache.
+    pub guard_asym_wins: u64,
+    /// Times that the guard let the cache win against packing.
+    pub guard_llc_wins: u64,
+    /// Times that the guard kept a task from a cache of lower priority.
+    pub guard_kept_up: u64,
 }
 
 impl Events {
@@ -86,6 +96,11 @@ impl fmt::Display for Events {
             ("source_lost", self.source_lost),
             ("blind", self.blind),
             ("stand_downs", self.stand_downs),
+            ("rank_changes", self.rank_changes),
+            ("rebuilds", self.rebuilds),
+            ("guard_asym_wins", self.guard_asym_wins),
+            ("guard_llc_wins", self.guard_llc_wins),
+            ("guard_kept_up", self.guard_kept_up),
         ];
 
         for (name, value) in counters {

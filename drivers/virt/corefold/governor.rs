@@ -13,6 +13,7 @@ use kernel::{
     new_mutex,
     prelude::*,
     sched::{
+        asym_priority,
         soft_offline,
         steal_capacity,
         steal_source::{
@@ -47,6 +48,7 @@ use crate::{
         Events,
         Ratelimit, //
     },
+    guard::Guard,
     history::{
         Entry,
         History,
@@ -57,6 +59,7 @@ use crate::{
         Machine, //
     },
     order::Count,
+    pack::Pack,
     platform::{
         Native,
         Platform, //
@@ -129,6 +132,27 @@ impl Mode {
     }
 }
 
+/// Why a configuration cannot be carried out: somebody else has a hook that it needs.
+struct Refusal {
+    error: Error,
+    /// The hook, and what to do.
+    why: &'static str,
+}
+
+impl Refusal {
+    const CAPACITY: &'static str = "steal capacity is claimed by another driver; \
+        unload it, or set steal_capacity to 0";
+    const PACK: &'static str = "asym priority is claimed by another driver; \
+        unload it, or set asym_levels to none and rank_steal to 0";
+    const GUARD: &'static str = "the cache guard is claimed by another driver; \
+        unload it, or set guard to kernel";
+
+    /// Says why something failed.
+    fn of(why: &'static str) -> impl Fn(Error) -> Self {
+        move |error| Self { error, why }
+    }
+}
+
 /// The clocks, counted from when the module was loaded.
 struct Birth {
     monotonic: Instant<Monotonic>,
@@ -160,6 +184,8 @@ struct State {
     mode: Mode,
     claim: soft_offline::Registration,
     capacity: Option<steal_capacity::Registration>,
+    pack: Pack,
+    guard: Guard,
     machine: Machine,
     hotplugged: Arc<Hotplugged>,
     birth: Birth,
@@ -177,7 +203,8 @@ struct State {
 impl State {
     fn new(config: Config, cores_max: u32, hotplugged: Arc<Hotplugged>) -> Result<KBox<Self>> {
         let entries = KVec::from_elem(None, LENGTH, GFP_KERNEL)?;
-        let machine = Machine::new()?;
+        let machine = Machine::new(config.rank_steal)?;
+        let pack = Pack::new()?;
         let claim = soft_offline::Registration::new().inspect_err(|_| {
             pr_err!("not loaded: soft offline is claimed by another driver; unload it first\n");
         })?;
@@ -187,6 +214,8 @@ impl State {
             mode: Mode::Stopped,
             claim,
             capacity: None,
+            pack,
+            guard: Guard::new(),
             machine,
             hotplugged,
             birth: Birth::now(),
@@ -202,12 +231,11 @@ impl State {
         };
         let mut state = KBox::new(state, GFP_KERNEL)?;
 
-        state.claim_capacity(&config).inspect_err(|_| {
-            pr_err!(
-                "not loaded: steal capacity is claimed by another driver; use steal_capacity=0\n"
-            );
-        })?;
         state.machine.refresh();
+        state.claim(&config).map_err(|refusal| {
+            pr_err!("not loaded: {}\n", refusal.why);
+            refusal.error
+        })?;
         state.mode = Mode::due(config.enabled);
         Ok(state)
     }
@@ -228,6 +256,28 @@ impl State {
         Ok(())
     }
 
+    /// Claims the hooks that a configuration needs besides soft offline, and tells them what it
+    /// says; gives up the others.
+    fn claim(&mut self, config: &Config) -> Result<(), Refusal> {
+        self.claim_capacity(config)
+            .map_err(Refusal::of(Refusal::CAPACITY))?;
+        self.machine.set_rank_steal(config.rank_steal);
+        self.pack
+            .update(config, self.machine.cpus())
+            .map_err(Refusal::of(Refusal::PACK))?;
+        self.guard
+            .update(config, self.pack.spacing())
+            .map_err(Refusal::of(Refusal::GUARD))
+    }
+
+    /// Ranks CPUs as they are now.
+    fn publish_ranks(&mut self) {
+        let config = self.config;
+
+        // Nothing needs to be claimed that is not, so that this cannot fail.
+        let _ = self.claim(&config);
+    }
+
     /// Forgets all samples.
     fn start_afresh(&mut self) {
         self.clock.forget();
@@ -245,16 +295,27 @@ impl State {
         }
     }
 
+    /// Notes levels that there are not.
+    fn refuse_levels(&mut self) {
+        let levels = self.machine.levels();
+
+        self.refuse(fmt!(
+            "asym_levels: no such level; write none, or some of these: {}",
+            format_args!("{levels}")
+        ));
+    }
+
     /// Takes a new configuration, or leaves everything as it is.
     fn configure(&mut self, config: Config) -> Result {
         if config == self.config {
             return Ok(());
         }
-        if let Err(error) = self.claim_capacity(&config) {
-            self.refuse(fmt!(
-                "steal capacity is claimed by another driver; set steal_capacity to 0"
-            ));
-            return Err(error);
+        if let Err(refusal) = self.claim(&config) {
+            // What was in force before needs nothing that is not there.
+            let old = self.config;
+            let _ = self.claim(&old);
+            self.refuse(fmt!("{}", refusal.why));
+            return Err(refusal.error);
         }
 
         let old = core::mem::replace(&mut self.config, config);
@@ -315,6 +376,7 @@ impl State {
         } else {
             Sample::Unknown
         };
+        self.publish_ranks();
 
         let count = self.machine.count();
         trace::sample(self.sample, count.active, count.eligible);
@@ -474,6 +536,10 @@ impl State {
         writeln!(f, "platform: {}", Native::NAME)?;
         writeln!(f, "source: {}", source_name(steal_source::source()))?;
         writeln!(f, "steal_capacity: {}", self.capacity_name())?;
+        writeln!(f, "ranks: {}", self.ranks_name())?;
+        writeln!(f, "asym_levels: {}", self.pack.levels())?;
+        writeln!(f, "guard: {}", self.config.guard.name())?;
+        writeln!(f, "guard_state: {}", self.guard.state())?;
         writeln!(f, "uptime_ms: {}", self.now_ms())
     }
 
@@ -483,6 +549,29 @@ impl State {
             (false, _) => "not-affected",
             (true, false) => "lowered-by-steal",
             (true, true) => "kept-from-steal",
+        }
+    }
+
+    /// Whose ranks the scheduler goes by.
+    fn ranks_name(&self) -> &'static str {
+        if self.pack.is_claimed() {
+            "corefold"
+        } else {
+            "kernel"
+        }
+    }
+
+    /// The counters, with those that others count.
+    fn events(&self) -> Events {
+        let guard = self.guard.counts();
+
+        Events {
+            rank_changes: self.pack.changes(),
+            rebuilds: self.pack.rebuilds(),
+            guard_asym_wins: guard.asym_wins as u64,
+            guard_llc_wins: guard.llc_wins as u64,
+            guard_kept_up: guard.kept_up as u64,
+            ..self.events
         }
     }
 
@@ -589,6 +678,10 @@ impl Governor {
                 return Err(errno(&invalid));
             }
         };
+        if !asym_priority::has_levels(config.asym_levels.as_c_str()) {
+            state.refuse_levels();
+            return Err(EINVAL);
+        }
         state.configure(config)?;
         drop(state);
 
@@ -633,6 +726,23 @@ impl Governor {
         state.machine.show(f)
     }
 
+    /// Prints the ranks of all CPUs.
+    pub(crate) fn show_ranks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut state = self.state.lock();
+
+        state.machine.refresh();
+        state.publish_ranks();
+        state.machine.show_ranks(state.pack.is_claimed(), f)
+    }
+
+    /// Prints the scheduling domains.
+    pub(crate) fn show_domains(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut state = self.state.lock();
+
+        state.machine.refresh();
+        state.machine.show_domains(f)
+    }
+
     /// Prints the last decisions.
     pub(crate) fn show_history(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.state.lock().show_history(f)
@@ -640,7 +750,7 @@ impl Governor {
 
     /// Prints the counters.
     pub(crate) fn show_events(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let events = self.state.lock().events;
+        let events = self.state.lock().events();
 
         write!(f, "{events}")
     }

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// The names of the knobs' files.
-const NAMES: [(Knob, &CStr); 8] = [
+const NAMES: [(Knob, &CStr); Knob::ALL.len()] = [
     (Knob::Enabled, c"enabled"),
     (Knob::Policy, c"policy"),
     (Knob::IntervalMs, c"interval_ms"),
@@ -35,6 +35,10 @@ const NAMES: [(Knob, &CStr); 8] = [
     (Knob::Confirm, c"confirm"),
     (Knob::FloorCores, c"floor_cores"),
     (Knob::StealCapacity, c"steal_capacity"),
+    (Knob::Guard, c"guard"),
+    (Knob::GuardGap, c"guard_gap"),
+    (Knob::AsymLevels, c"asym_levels"),
+    (Knob::RankSteal, c"rank_steal"),
 ];
 
 /// A file that shows and sets one knob.
@@ -97,6 +101,8 @@ impl Knobs {
         }
         dir.read_callback_file(c"status", governor, &show_status);
         dir.read_callback_file(c"cores", governor, &show_cores);
+        dir.read_callback_file(c"ranks", governor, &show_ranks);
+        dir.read_callback_file(c"domains", governor, &show_domains);
         dir.read_callback_file(c"history", governor, &show_history);
         dir.read_callback_file(c"events", governor, &show_events);
     }
@@ -108,6 +114,14 @@ fn show_status(governor: &Arc<Governor>, f: &mut fmt::Formatter<'_>) -> fmt::Res
 
 fn show_cores(governor: &Arc<Governor>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     governor.show_cores(f)
+}
+
+fn show_ranks(governor: &Arc<Governor>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    governor.show_ranks(f)
+}
+
+fn show_domains(governor: &Arc<Governor>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    governor.show_domains(f)
 }
 
 fn show_history(governor: &Arc<Governor>, f: &mut fmt::Formatter<'_>) -> fmt::Result {

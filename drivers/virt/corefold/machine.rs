@@ -24,6 +24,12 @@ use kernel::{
     },
     prelude::*,
     sched::{
+        asym_priority,
+        domain::{
+            self,
+            SdFlag,
+            Walk, //
+        },
         isolation::{
             housekeeping,
             HkType, //
@@ -48,9 +54,15 @@ use crate::{
         Count,
         KEEP_SETS, //
     },
+    packing::Levels,
     platform::{
         Native,
         Platform, //
+    },
+    rank::{
+        self,
+        Share,
+        STEPS, //
     },
     sample::{
         self,
@@ -118,49 +130,101 @@ impl hotplug::Callbacks for Hotplugged {
     }
 }
 
-/// What is known of a CPU.
+/// What is known of a CPU, and of what it is the lowest CPU of.
 #[derive(Clone, Copy)]
 struct Slot {
     counters: sample::Cpu,
     steal_bp: Option<u32>,
     /// The lowest CPU of its core, if it is active.
     core: Option<u32>,
+    /// The lowest CPU that it shares the last-level cache with, if it is active.
+    llc: Option<u32>,
+    /// The lowest CPU of its root domain, if it is active.
+    domain: Option<u32>,
+    of_core: OfCore,
+}
+
+/// What is known of the core that a CPU is the lowest of.
+#[derive(Clone, Copy)]
+struct OfCore {
+    /// Where it is in the row of cores.
+    at: usize,
+    share: Share,
+    /// For how long its CPUs ran in this period, and did not get to run.
+    got: u64,
+    stolen: u64,
+    worth: u64,
+    fold: bool,
+}
+
+impl Slot {
+    const NEW: Slot = Slot {
+        counters: sample::Cpu::new(),
+        steal_bp: None,
+        core: None,
+        llc: None,
+        domain: None,
+        of_core: OfCore {
+            at: 0,
+            share: Share::FULL,
+            got: 0,
+            stolen: 0,
+            worth: 0,
+            fold: false,
+        },
+    };
 }
 
 /// The machine, and room to work on it.
+///
+/// There may be thousands of CPUs, so nothing here that is done each period takes longer than in
+/// proportion to their number.
 pub(crate) struct Machine {
     cores: KVec<Core>,
+    /// By the number of the CPU.
     slots: KVec<Slot>,
+    /// The possible CPUs, in the order of their numbers.
+    cpus: KVec<rank::Cpu>,
+    rank_steal: bool,
     active: CpumaskVar,
     eligible: CpumaskVar,
     folded: CpumaskVar,
     keep: [CpumaskVar; KEEP_SETS],
     scratch: CpumaskVar,
+    seen: KVec<bool>,
 }
 
 impl Machine {
     /// Allocates all that is ever needed.
-    pub(crate) fn new() -> Result<Self> {
-        let slot = Slot {
-            counters: sample::Cpu::new(),
-            steal_bp: None,
-            core: None,
-        };
-        let cpus = cpu::nr_cpu_ids() as usize;
+    pub(crate) fn new(rank_steal: bool) -> Result<Self> {
+        let ids = cpu::nr_cpu_ids() as usize;
         let mask = || CpumaskVar::new_zero(GFP_KERNEL);
+        let mut cpus = KVec::with_capacity(cpu::possible().weight() as usize, GFP_KERNEL)?;
+        for cpu in cpu::possible().iter() {
+            cpus.push(rank::Cpu::new(cpu.as_u32()), GFP_KERNEL)?;
+        }
 
         Ok(Self {
-            cores: KVec::with_capacity(cpus, GFP_KERNEL)?,
-            slots: KVec::from_elem(slot, cpus, GFP_KERNEL)?,
+            cores: KVec::with_capacity(ids, GFP_KERNEL)?,
+            slots: KVec::from_elem(Slot::NEW, ids, GFP_KERNEL)?,
+            cpus,
+            rank_steal,
             active: mask()?,
             eligible: mask()?,
             folded: mask()?,
             keep: [mask()?, mask()?],
             scratch: mask()?,
+            seen: KVec::from_elem(false, ids, GFP_KERNEL)?,
         })
     }
 
-    /// Finds out what cores there are, and which of them are folded.
+    /// Sets whether what a core gets makes a difference for its rank.
+    pub(crate) fn set_rank_steal(&mut self, rank_steal: bool) {
+        self.rank_steal = rank_steal;
+        self.rank();
+    }
+
+    /// Finds out what cores there are, what they are worth, and which of them are folded.
     ///
     /// Each piece is true at some moment, but not all at the same: what is decided upon them may be
     /// refused.
@@ -170,9 +234,11 @@ impl Machine {
         for (set, mask) in KEEP.into_iter().zip(&mut self.keep) {
             housekeeping(set, mask);
         }
+        Native::classify(&mut self.cpus);
         self.find_cores(&cpus_read_lock());
+        self.find_caches();
         self.find_domains();
-        order::sort(&mut self.cores);
+        self.rank();
     }
 
     fn find_cores(&mut self, guard: &CpusReadGuard) {
@@ -180,6 +246,8 @@ impl Machine {
         self.cores.clear();
         for slot in self.slots.iter_mut() {
             slot.core = None;
+            slot.llc = None;
+            slot.domain = None;
         }
         let mut next = self.active.first();
         while let Some(cpu) = next {
@@ -193,51 +261,96 @@ impl Machine {
     /// Adds the core that `cpu` is the lowest of.
     fn add_core(&mut self, cpu: CpuId, guard: &CpusReadGuard) {
         let number = cpu.as_u32();
-        let siblings = &mut self.scratch;
-
-        topology::sibling_mask(cpu, guard).copy(siblings);
-        siblings.and(&self.active);
-        for sibling in siblings.iter() {
-            self.slots[index(sibling)].core = Some(number);
-        }
-        let llc = self
-            .cores
-            .iter()
-            .find(|core| core.llc == core.number && share_cache(core.number, cpu))
-            .map_or(number, |core| core.number);
-        let core = Core {
+        let mut core = Core {
             number,
-            rank: Native::rank(cpu),
-            llc,
+            rank: 0,
+            steps: 0,
+            llc: number,
             domain: number,
-            keep: [0, 1].map(|set| siblings.intersects(&self.keep[set])),
-            eligible: siblings.subset(&self.eligible),
-            folded: siblings.subset(&self.folded),
+            keep: [false; KEEP_SETS],
+            eligible: true,
+            folded: true,
+            last: false,
         };
 
+        for sibling in topology::sibling_mask(cpu, guard).iter() {
+            if !self.active.test(sibling) {
+                continue;
+            }
+            self.slots[index(sibling)].core = Some(number);
+            core.eligible &= self.eligible.test(sibling);
+            core.folded &= self.folded.test(sibling);
+            for (keep, mask) in core.keep.iter_mut().zip(&self.keep) {
+                *keep |= mask.test(sibling);
+            }
+        }
         // There is room for one core for each CPU.
         let _ = self.cores.push_within_capacity(core);
     }
 
-    /// Finds out which cores share a root domain.
-    fn find_domains(&mut self) {
-        for at in 0..self.cores.len() {
-            let number = self.cores[at].number;
-            let Some(cpu) = CpuId::from_u32(number) else {
+    /// Finds out which cores share a last-level cache.
+    fn find_caches(&mut self) {
+        for core in self.cores.iter_mut() {
+            let Some(cpu) = CpuId::from_u32(core.number) else {
                 continue;
             };
-            if self.cores[at].domain != number {
-                continue;
-            }
-
-            soft_offline::domain(cpu, &mut self.scratch);
-            for core in &mut self.cores[at + 1..] {
-                let same = CpuId::from_u32(core.number).is_some_and(|cpu| self.scratch.test(cpu));
-                if same && core.domain == core.number {
-                    core.domain = number;
+            if self.slots[index(cpu)].llc.is_none() {
+                cache(cpu, &mut self.scratch);
+                for sharer in self.scratch.iter() {
+                    self.slots[index(sharer)].llc.get_or_insert(core.number);
                 }
             }
+            core.llc = self.slots[index(cpu)].llc.unwrap_or(core.number);
         }
+    }
+
+    /// Finds out which cores share a root domain.
+    fn find_domains(&mut self) {
+        for core in self.cores.iter_mut() {
+            let Some(cpu) = CpuId::from_u32(core.number) else {
+                continue;
+            };
+            if self.slots[index(cpu)].domain.is_none() {
+                soft_offline::domain(cpu, &mut self.scratch);
+                for member in self.scratch.iter() {
+                    self.slots[index(member)].domain.get_or_insert(core.number);
+                }
+            }
+            core.domain = self.slots[index(cpu)].domain.unwrap_or(core.number);
+        }
+    }
+
+    /// Finds out what cores are worth, and puts them in order.
+    fn rank(&mut self) {
+        for slot in self.slots.iter_mut() {
+            slot.of_core.worth = 0;
+        }
+        for cpu in self.cpus.iter_mut() {
+            let core = self.slots[cpu.number as usize].core.unwrap_or(cpu.number);
+            let of_core = &mut self.slots[core as usize].of_core;
+
+            cpu.steps = if self.rank_steal {
+                of_core.share.steps()
+            } else {
+                STEPS
+            };
+            of_core.worth = of_core.worth.max(cpu.worth());
+        }
+        for core in self.cores.iter_mut() {
+            let of_core = &self.slots[core.number as usize].of_core;
+
+            core.rank = of_core.worth;
+            core.steps = of_core.share.steps();
+        }
+        order::sort(&mut self.cores, &mut self.seen);
+        for (at, core) in self.cores.iter().enumerate() {
+            self.slots[core.number as usize].of_core.at = at;
+        }
+    }
+
+    /// Returns the possible CPUs, to be given their priorities.
+    pub(crate) fn cpus(&mut self) -> &mut [rank::Cpu] {
+        &mut self.cpus
     }
 
     /// Makes the next reading of each CPU a baseline.
@@ -245,6 +358,7 @@ impl Machine {
         for slot in self.slots.iter_mut() {
             slot.counters.forget();
             slot.steal_bp = None;
+            slot.of_core.share = Share::FULL;
         }
     }
 
@@ -272,12 +386,37 @@ impl Machine {
                 Reading::Good(delta) => Some(sample::ratio_bp(delta.steal, elapsed)),
                 _ => None,
             };
-            if let Reading::Bad(bad) = reading {
-                events.bad(bad);
+            let core = slot.core;
+            match reading {
+                Reading::Good(delta) => self.add_to_core(core, &delta),
+                Reading::Bad(bad) => events.bad(bad),
+                Reading::Baseline | Reading::Settling => (),
             }
             totals.add(reading, elapsed, !self.folded.test(cpu));
         }
+        self.share(elapsed);
         totals
+    }
+
+    fn add_to_core(&mut self, core: Option<u32>, delta: &Times) {
+        if let Some(core) = core {
+            let of_core = &mut self.slots[core as usize].of_core;
+
+            of_core.got = of_core.got.saturating_add(delta.busy);
+            of_core.stolen = of_core.stolen.saturating_add(delta.steal);
+        }
+    }
+
+    /// Finds out how much of the time that it wanted each core got.
+    fn share(&mut self, elapsed: u64) {
+        for core in self.cores.iter() {
+            let of_core = &mut self.slots[core.number as usize].of_core;
+            let got = core::mem::take(&mut of_core.got);
+            let stolen = core::mem::take(&mut of_core.stolen);
+
+            of_core.share.update(got, stolen, elapsed);
+        }
+        self.rank();
     }
 
     /// Counts the cores.
@@ -286,18 +425,8 @@ impl Machine {
     }
 
     /// Returns the number of cores that stay in use when all others are folded.
-    pub(crate) fn least(&mut self) -> u32 {
-        let least = order::plan(&mut self.cores, 1);
-
-        self.mark_folded();
-        least
-    }
-
-    /// Marks the cores as they are.
-    fn mark_folded(&mut self) {
-        for core in self.cores.iter_mut() {
-            core.folded = CpuId::from_u32(core.number).is_some_and(|cpu| self.folded.test(cpu));
-        }
+    pub(crate) fn least(&self) -> u32 {
+        order::least(&self.cores)
     }
 
     /// Plans for `target` cores in use. Returns the set of CPUs to fold, or nothing if it is as it
@@ -305,15 +434,18 @@ impl Machine {
     pub(crate) fn plan(&mut self, target: u32) -> (Option<&Cpumask>, u32) {
         let active = order::plan(&mut self.cores, target);
 
+        for core in self.cores.iter_mut() {
+            self.slots[core.number as usize].of_core.fold = core.folded;
+            // As they are, until the plan is carried out.
+            core.folded = CpuId::from_u32(core.number).is_some_and(|cpu| self.folded.test(cpu));
+        }
         self.scratch.clear_all();
-        for core in self.cores.iter().filter(|core| core.folded) {
-            for cpu in self.active.iter() {
-                if self.slots[index(cpu)].core == Some(core.number) {
-                    self.scratch.set(cpu);
-                }
+        for cpu in self.active.iter() {
+            let core = self.slots[index(cpu)].core;
+            if core.is_some_and(|core| self.slots[core as usize].of_core.fold) {
+                self.scratch.set(cpu);
             }
         }
-        self.mark_folded();
         let changed = !self.scratch.equal(&self.folded);
         (changed.then_some(&*self.scratch), active)
     }
@@ -326,10 +458,12 @@ impl Machine {
     /// Prints a line for each core, in the order of their numbers, and one for each CPU that is
     /// offline.
     pub(crate) fn show(&mut self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let guard = cpus_read_lock();
+
         writeln!(f, "core cpus state steal_bp capacity rank")?;
         for cpu in cpu::present().iter() {
             match self.slots[index(cpu)].core {
-                Some(core) if core == cpu.as_u32() => self.show_core(cpu, f)?,
+                Some(core) if core == cpu.as_u32() => self.show_core(cpu, &guard, f)?,
                 Some(_) => (),
                 None => writeln!(f, "- {} offline - 0 -", cpu.as_u32())?,
             }
@@ -337,11 +471,14 @@ impl Machine {
         Ok(())
     }
 
-    fn show_core(&mut self, cpu: CpuId, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = cpu.as_u32();
-        let Some(core) = self.cores.iter().find(|core| core.number == number) else {
-            return Ok(());
-        };
+    fn show_core(
+        &mut self,
+        cpu: CpuId,
+        guard: &CpusReadGuard,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        let of_core = &self.slots[index(cpu)].of_core;
+        let core = &self.cores[of_core.at];
         let state = match core {
             Core {
                 eligible: false, ..
@@ -351,43 +488,110 @@ impl Machine {
         };
         let (mut steal_bp, mut known) = (0u32, 0u32);
 
-        self.scratch.clear_all();
-        for sibling in self.active.iter() {
-            let slot = &self.slots[index(sibling)];
-            if slot.core != Some(number) {
-                continue;
-            }
-            self.scratch.set(sibling);
-            if let Some(bp) = slot.steal_bp {
+        topology::sibling_mask(cpu, guard).copy(&mut self.scratch);
+        self.scratch.and(&self.active);
+        for sibling in self.scratch.iter() {
+            if let Some(bp) = self.slots[index(sibling)].steal_bp {
                 steal_bp += bp;
                 known += 1;
             }
         }
-        let cpus = &*self.scratch;
+        let (number, cpus) = (core.number, &*self.scratch);
         f.write_fmt(fmt!("{number} {cpus} {state} "))?;
         match steal_bp.checked_div(known) {
-            Some(bp) => write!(f, "{bp} {}", capacity(bp))?,
-            None => write!(f, "- {CAPACITY}")?,
+            Some(bp) => write!(f, "{bp}")?,
+            None => f.write_str("-")?,
         }
-        writeln!(f, " {}", core.rank)
+        let rank = core.rank / u64::from(STEPS);
+        writeln!(f, " {} {rank}", of_core.share.capacity())
+    }
+
+    /// Prints a line for each possible CPU; priorities only if they are `claimed`.
+    pub(crate) fn show_ranks(&self, claimed: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "cpu class capacity priority llc")?;
+        for cpu in self.cpus.iter() {
+            let slot = &self.slots[cpu.number as usize];
+            let core = slot.core.unwrap_or(cpu.number);
+            let capacity = self.slots[core as usize].of_core.share.capacity();
+
+            write!(f, "{} {} {capacity} ", cpu.number, cpu.class)?;
+            match claimed {
+                true => write!(f, "{} ", cpu.priority)?,
+                false => f.write_str("- ")?,
+            }
+            match slot.llc {
+                Some(llc) => writeln!(f, "{llc}")?,
+                None => writeln!(f, "-")?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the levels on which CPUs can be packed, as far as the lowest CPU knows.
+    pub(crate) fn levels(&mut self) -> Levels {
+        let mut levels = Levels::NONE;
+        let Some(cpu) = self.active.first() else {
+            return levels;
+        };
+
+        let mut walk = Walk::new(cpu, &mut self.scratch);
+        while let Some((domain, _)) = walk.up() {
+            let never = SdFlag::Numa | SdFlag::ShareCpuCapacity;
+            if !domain.flags().contains_any(never) {
+                levels = levels.with(domain.name().as_bytes()).unwrap_or(levels);
+            }
+        }
+        levels
+    }
+
+    /// Prints a line for each scheduling domain. Those of several CPUs that span the same are one.
+    pub(crate) fn show_domains(&mut self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "level cpus first flags")?;
+        for cpu in self.active.iter() {
+            let mut walk = Walk::new(cpu, &mut self.scratch);
+            while let Some((domain, span)) = walk.up() {
+                if span.first() != Some(cpu) {
+                    continue;
+                }
+                f.write_fmt(fmt!("{} {span} ", domain.name()))?;
+                match domain.prefer().and_then(|_| first(span)) {
+                    Some(cpu) => write!(f, "{} ", cpu.as_u32())?,
+                    None => f.write_str("- ")?,
+                }
+                f.write_fmt(fmt!("{}\n", domain.flags()))?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// What the scheduler takes for the capacity of a CPU that nothing is stolen from.
-const CAPACITY: u32 = 1024;
+/// Returns the CPU that packing fills first.
+fn first(cpus: &Cpumask) -> Option<CpuId> {
+    cpus.iter()
+        .max_by_key(|cpu| (asym_priority::priority(*cpu), !cpu.as_u32()))
+}
 
-/// What is left of the capacity of a CPU.
-fn capacity(steal_bp: u32) -> u32 {
-    CAPACITY * sample::FULL_BP.saturating_sub(steal_bp) / sample::FULL_BP
+/// Copies the CPUs that share the last-level cache with `cpu` to `mask`.
+///
+/// That is what the largest domain with that flag spans; all smaller ones have it too.
+fn cache(cpu: CpuId, mask: &mut Cpumask) {
+    let mut depth = 0;
+
+    while domain::read(cpu, depth, mask)
+        .is_some_and(|domain| domain.flags().contains(SdFlag::ShareLlc))
+    {
+        depth += 1;
+    }
+    mask.clear_all();
+    if let Some(depth) = depth.checked_sub(1) {
+        let _ = domain::read(cpu, depth, mask);
+    }
+    mask.set(cpu);
 }
 
 /// Returns the index of a CPU.
 fn index(cpu: CpuId) -> usize {
     cpu.as_u32() as usize
-}
-
-fn share_cache(one: u32, other: CpuId) -> bool {
-    CpuId::from_u32(one).is_some_and(|one| topology::share_cache(one, other))
 }
 
 /// Reads the counters of a CPU.

@@ -4,10 +4,15 @@
 //!
 //! Pure: uses `core` alone, and is compiled a second time for the host's tests.
 //!
-//! All cores stand in one row: those that can deliver least first, among equals one last-level
-//! cache after the other, among those the highest number first. Folding takes cores from the front
-//! of that row, so unfolding gives them back in the reverse order, and the same number always means
-//! the same cores.
+//! All cores stand in one row: those that can deliver least first; among those that can deliver the
+//! same, the ones that got least of the time that they wanted; among equals one last-level cache
+//! after the other, and among those the highest number first. Folding takes cores from the front of
+//! that row, so unfolding gives them back in the reverse order, and the same number means the same
+//! cores.
+//!
+//! What a core gets is measured, and a folded core is not measured any more. So that cores are not
+//! exchanged for each other each time that a measurement changes, those that are folded stand before
+//! those that can deliver the same and are not.
 //!
 //! Some never go: a core that the scheduler will not fold at all, and the last core of a root
 //! domain or of a housekeeping set, because work that is confined to those has nowhere else to be.
@@ -20,8 +25,10 @@ pub const KEEP_SETS: usize = 2;
 pub struct Core {
     /// Its lowest CPU.
     pub number: u32,
-    /// How well it is served by the hypervisor; more is better.
-    pub rank: u32,
+    /// What it is worth; see [`Cpu::worth`](crate::rank::Cpu::worth).
+    pub rank: u64,
+    /// What it gets; see [`Share::steps`](crate::rank::Share::steps).
+    pub steps: u32,
     /// The lowest CPU that it shares the last-level cache with.
     pub llc: u32,
     /// The lowest CPU of its root domain.
@@ -32,12 +39,14 @@ pub struct Core {
     pub eligible: bool,
     /// It is folded.
     pub folded: bool,
+    /// It never goes: it is the last of something. Found out by [`sort`].
+    pub last: bool,
 }
 
 impl Core {
     /// What cores are ordered by, the first to go first.
-    fn key(&self) -> (u32, u32, u32) {
-        (self.rank, !self.llc, !self.number)
+    fn key(&self) -> (u64, bool, u32, u32, u32) {
+        (self.rank, !self.folded, self.steps, !self.llc, !self.number)
     }
 }
 
@@ -67,20 +76,38 @@ pub fn count(cores: &[Core]) -> Count {
     count
 }
 
-/// Puts cores into the order in which they are folded.
-pub fn sort(cores: &mut [Core]) {
+/// Puts cores into the order in which they are folded, and finds out which of them never go.
+///
+/// `seen` is room to work in, one for each CPU. A core of a domain that it has no room for is kept.
+pub fn sort(cores: &mut [Core], seen: &mut [bool]) {
+    let mut kept = [false; KEEP_SETS];
+
     cores.sort_unstable_by_key(Core::key);
+    seen.fill(false);
+    // Cores behind are the better ones and fold later, so the last of each set is the one that
+    // stays.
+    for core in cores.iter_mut().rev() {
+        if !core.eligible {
+            core.last = false;
+            continue;
+        }
+        core.last = match seen.get_mut(core.domain as usize) {
+            Some(seen) => !core::mem::replace(seen, true),
+            None => true,
+        };
+        for (kept, _) in kept.iter_mut().zip(core.keep).filter(|(_, keeps)| *keeps) {
+            core.last |= !core::mem::replace(kept, true);
+        }
+    }
 }
 
-/// Returns whether some core after `cores[at]` can stand in for it in all that it must be kept for.
+/// Returns how many eligible cores stay in use when all others are folded.
 ///
-/// Cores behind are the better ones and fold later, so the last of each set is the one that stays.
-fn replaceable(cores: &[Core], at: usize) -> bool {
-    let core = &cores[at];
-    let rest = || cores[at + 1..].iter().filter(|other| other.eligible);
-
-    rest().any(|other| other.domain == core.domain)
-        && (0..KEEP_SETS).all(|set| !core.keep[set] || rest().any(|other| other.keep[set]))
+/// Expects the cores [`sort`]ed. This is what [`plan`] comes to for a target of one.
+pub fn least(cores: &[Core]) -> u32 {
+    cores
+        .iter()
+        .fold(0, |least, core| least + u32::from(core.last))
 }
 
 /// Chooses the cores to fold so that `target` eligible ones stay in use, and marks them.
@@ -91,10 +118,10 @@ pub fn plan(cores: &mut [Core], target: u32) -> u32 {
     let mut active = count(cores).eligible;
     let target = target.max(1);
 
-    for at in 0..cores.len() {
-        let fold = cores[at].eligible && active > target && replaceable(cores, at);
+    for core in cores.iter_mut() {
+        let fold = core.eligible && !core.last && active > target;
 
-        cores[at].folded = fold;
+        core.folded = fold;
         active -= u32::from(fold);
     }
     active
@@ -111,12 +138,19 @@ mod tests {
     const CORE: Core = Core {
         number: 0,
         rank: 0,
+        steps: 8,
         llc: 0,
         domain: 0,
         keep: [true; KEEP_SETS],
         eligible: true,
         folded: false,
+        last: false,
     };
+
+    /// Sorts cores of CPUs below 16.
+    fn sorted(cores: &mut [Core]) {
+        sort(cores, &mut [false; 16]);
+    }
 
     /// Eight cores of two CPUs; caches are shared by every other core, as an emulator might have
     /// it.
@@ -126,7 +160,7 @@ mod tests {
             core.number = 2 * at as u32;
             core.llc = 2 * (at as u32 % 2);
         }
-        sort(&mut cores);
+        sorted(&mut cores);
         cores
     }
 
@@ -156,10 +190,10 @@ mod tests {
     fn low_rank_goes_before_anything_else() {
         let mut cores = machine();
         for core in &mut cores {
-            core.rank = u32::from(core.number != 0);
+            core.rank = u64::from(core.number != 0);
             core.keep = [core.number == 4; KEEP_SETS];
         }
-        sort(&mut cores);
+        sorted(&mut cores);
         assert_eq!(plan(&mut cores, 7), 7);
         assert_eq!(folded(&cores), 1);
     }
@@ -192,6 +226,7 @@ mod tests {
         for core in &mut cores {
             core.domain = if core.number < 10 { 0 } else { 10 };
         }
+        sorted(&mut cores);
         assert_eq!(plan(&mut cores, 1), 2);
         assert_eq!(folded(&cores), 0x5554 & !(1 << 12));
     }
@@ -202,6 +237,7 @@ mod tests {
         for core in &mut cores {
             core.keep = [core.number >= 12, core.number == 6];
         }
+        sorted(&mut cores);
         // CPU 12 stays for the first set, CPU 6 for the second, CPU 0 for its domain.
         assert_eq!(plan(&mut cores, 1), 3);
         assert_eq!(folded(&cores), 0x5554 & !(1 << 12) & !(1 << 6));
@@ -214,6 +250,7 @@ mod tests {
         for core in &mut cores {
             core.eligible = core.number < 4;
         }
+        sorted(&mut cores);
         assert_eq!(plan(&mut cores, 1), 1);
         assert_eq!(folded(&cores), 1 << 2);
         let count = count(&cores);
@@ -223,7 +260,48 @@ mod tests {
     }
 
     #[test]
+    fn least_served_goes_first_among_equals() {
+        let mut cores = machine();
+        for core in &mut cores {
+            core.steps = if core.number == 4 { 3 } else { 8 };
+            core.rank = u64::from(core.number > 2);
+        }
+        sorted(&mut cores);
+        assert_eq!(plan(&mut cores, 5), 5);
+        assert_eq!(folded(&cores), 1 << 2 | 1 << 0 | 1 << 4);
+    }
+
+    #[test]
+    fn folded_cores_are_not_exchanged_for_their_like() {
+        let mut cores = machine();
+        plan(&mut cores, 6);
+        let before = folded(&cores);
+        for core in &mut cores {
+            core.steps = if core.folded { 8 } else { 1 };
+        }
+        sorted(&mut cores);
+        plan(&mut cores, 6);
+        assert_eq!(folded(&cores), before);
+        // The next to go is the worst of those in use.
+        for core in &mut cores {
+            core.steps = if core.number == 4 { 0 } else { 8 };
+        }
+        sorted(&mut cores);
+        plan(&mut cores, 5);
+        assert_eq!(folded(&cores), before | 1 << 4);
+    }
+
+    #[test]
+    fn without_room_all_are_kept() {
+        let mut cores = machine();
+        sort(&mut cores, &mut []);
+        assert_eq!(least(&cores), 8);
+        assert_eq!(plan(&mut cores, 1), 8);
+    }
+
+    #[test]
     fn no_cores_no_harm() {
+        assert_eq!(least(&[]), 0);
         assert_eq!(plan(&mut [], 3), 0);
         assert_eq!(count(&[]), Count::default());
     }

@@ -5,11 +5,16 @@
 use kernel::{
     cpu::CpuId,
     prelude::*,
-    sched::steal_source::{
-        self,
-        Source, //
+    sched::{
+        asym_priority,
+        steal_source::{
+            self,
+            Source, //
+        }, //
     }, //
 };
+
+use crate::rank;
 
 #[cfg(not(CONFIG_X86_64))]
 mod generic;
@@ -38,17 +43,24 @@ pub(crate) trait Platform {
         None
     }
 
-    /// How well the hypervisor serves a CPU, compared to others; more is better.
+    /// Puts CPUs into classes by what they can do, compared to others; more is better.
     ///
-    /// The number of a virtual CPU says nothing, nor does what it claims to be: a rank must come
-    /// from someone who can know.
-    fn rank(_cpu: CpuId) -> u32 {
-        0
+    /// The number of a virtual CPU says nothing. A class must come from someone who can know; the
+    /// capacity that the architecture gives a CPU does.
+    fn classify(cpus: &mut [rank::Cpu]) {
+        classify_by(cpus, asym_priority::capacity);
     }
 
     /// Whether this is certainly no guest.
     fn bare_metal() -> bool {
         false
+    }
+}
+
+/// Gives each CPU the class that a function has for it.
+fn classify_by(cpus: &mut [rank::Cpu], class: impl Fn(CpuId) -> u32) {
+    for cpu in cpus {
+        cpu.class = CpuId::from_u32(cpu.number).map_or(0, &class);
     }
 }
 

@@ -13,7 +13,11 @@ pub mod events;
 pub mod history;
 #[path = "../../../drivers/virt/corefold/order.rs"]
 pub mod order;
+#[path = "../../../drivers/virt/corefold/packing.rs"]
+pub mod packing;
 #[path = "../../../drivers/virt/corefold/policy.rs"]
 pub mod policy;
+#[path = "../../../drivers/virt/corefold/rank.rs"]
+pub mod rank;
 #[path = "../../../drivers/virt/corefold/sample.rs"]
 pub mod sample;

@@ -7,6 +7,7 @@ use corefold_policy::{
     history::{Entry, History},
     order::{self, Core, KEEP_SETS},
     policy::{Kind, Law, Policy, Reason, Tuning, View},
+    rank::{Share, CAPACITY, STEPS},
     sample::{ratio_bp, Clock, Cpu, Moment, Period, Reading, Sample, Times, Totals, FULL_BP},
 };
 use proptest::{array::uniform2, collection::vec, prelude::*};
@@ -47,7 +48,8 @@ fn tuning() -> impl Strategy<Value = Tuning> {
 /// A machine of some cores; root domains and caches are named by their lowest CPU.
 fn machine() -> impl Strategy<Value = Vec<Core>> {
     let core = (
-        0..3u32,
+        0..3u64,
+        6..=STEPS,
         0..4u32,
         0..4u32,
         uniform2(any::<bool>()),
@@ -57,19 +59,25 @@ fn machine() -> impl Strategy<Value = Vec<Core>> {
     vec(core, 0..40).prop_map(|cores| {
         let mut cores: Vec<Core> = (0u32..)
             .zip(cores)
-            .map(|(at, (rank, llc, domain, keep, eligible))| Core {
+            .map(|(at, (rank, steps, llc, domain, keep, eligible))| Core {
                 number: 2 * at,
                 rank,
+                steps,
                 llc,
                 domain,
                 keep,
                 eligible,
                 folded: false,
+                last: false,
             })
             .collect();
-        order::sort(&mut cores);
+        sort(&mut cores);
         cores
     })
+}
+
+fn sort(cores: &mut [Core]) {
+    order::sort(cores, &mut [false; 80]);
 }
 
 fn folded(cores: &[Core]) -> Vec<u32> {
@@ -247,6 +255,8 @@ proptest! {
         prop_assert_eq!(active, after.active);
         // The floor holds.
         prop_assert!(active >= target.max(1).min(before.eligible));
+        prop_assert!(active >= order::least(&cores));
+        prop_assert!(active == order::least(&cores) || active == target.max(1).min(before.eligible));
         for core in &cores {
             if !core.folded {
                 continue;
@@ -299,6 +309,7 @@ proptest! {
             core.keep = [true; KEEP_SETS];
             core.eligible = true;
         }
+        sort(&mut cores);
         order::plan(&mut cores, target);
         let worst_kept = cores.iter().filter(|core| !core.folded).map(|core| core.rank).min();
         let best_folded = cores.iter().filter(|core| core.folded).map(|core| core.rank).max();
@@ -310,9 +321,9 @@ proptest! {
     #[test]
     fn one_cache_after_the_other(mut cores in machine(), target in 0..50u32) {
         for core in &mut cores {
-            *core = Core { rank: 0, domain: 0, keep: [true; KEEP_SETS], eligible: true, ..*core };
+            *core = Core { rank: 0, steps: STEPS, domain: 0, keep: [true; KEEP_SETS], eligible: true, ..*core };
         }
-        order::sort(&mut cores);
+        sort(&mut cores);
         order::plan(&mut cores, target);
         let split = (0..4)
             .filter(|&llc| {
@@ -324,11 +335,89 @@ proptest! {
     }
 
     #[test]
+    fn cores_are_exchanged_only_for_a_difference_in_rank(
+        mut cores in machine(),
+        target in 0..50u32,
+        steps in vec(0..=STEPS, 40),
+    ) {
+        for core in &mut cores {
+            core.rank = 0;
+        }
+        sort(&mut cores);
+        let active = order::plan(&mut cores, target);
+        let before = folded(&cores);
+        for (core, steps) in cores.iter_mut().zip(steps) {
+            core.steps = steps;
+        }
+        sort(&mut cores);
+        let same = order::plan(&mut cores, target);
+        let after = folded(&cores);
+        prop_assert!(before.iter().all(|core| after.contains(core)));
+        // Which cores are the last of something may have changed, so that one more can go.
+        prop_assert!(before.len() == after.len() || (active > target && same < active));
+    }
+
+    #[test]
+    fn the_worst_served_of_those_in_use_goes_next(mut cores in machine(), target in 1..50u32) {
+        for core in &mut cores {
+            *core = Core { rank: 0, domain: 0, keep: [true; KEEP_SETS], eligible: true, ..*core };
+        }
+        sort(&mut cores);
+        let active = order::plan(&mut cores, target + 1);
+        sort(&mut cores);
+        let in_use = |cores: &[Core]| -> Vec<(u32, u32)> {
+            let active = cores.iter().filter(|core| !core.folded);
+            active.map(|core| (core.steps, core.number)).collect()
+        };
+        let before = in_use(&cores);
+        if order::plan(&mut cores, target) < active {
+            let after = in_use(&cores);
+            let gone = before.iter().find(|core| !after.contains(core)).unwrap();
+            prop_assert_eq!(gone.0, before.iter().map(|core| core.0).min().unwrap());
+        }
+    }
+
+    #[test]
+    fn shares_stay_in_bounds_and_between_what_was_seen(
+        periods in vec((counter(), counter(), counter()), 1..50),
+    ) {
+        let mut share = Share::FULL;
+        for (got, stolen, elapsed) in periods {
+            share.update(got, stolen, elapsed);
+            prop_assert!(share.steps() <= STEPS);
+            prop_assert_eq!(share.capacity(), share.steps() * (CAPACITY / STEPS));
+        }
+    }
+
+    #[test]
+    fn a_steady_share_is_found_and_does_not_flicker(
+        percent in 0..=100u64,
+        noise in vec(0..=4u64, 100),
+    ) {
+        let mut share = Share::FULL;
+        let mut changes = 0;
+        for (at, noise) in noise.into_iter().enumerate() {
+            let before = share.steps();
+            let got = (percent + noise).saturating_sub(2).min(100) * 10_000_000;
+            share.update(got, 1_000_000_000 - got, 1_000_000_000);
+            // It comes down, and then stays.
+            prop_assert!(share.steps() <= before || at > 20);
+            changes += u32::from(at > 40 && share.steps() != before);
+        }
+        prop_assert!(changes <= 1);
+        let error = (share.capacity() as i64 * 100 - percent as i64 * 1_024).abs() / 100;
+        // Three quarters of a step, and the noise.
+        prop_assert!(error <= 96 + 21, "{} for {} %", share.capacity(), percent);
+    }
+
+    #[test]
     fn any_text_is_taken_whole_or_refused(
         knob in proptest::sample::select(&Knob::ALL[..]),
         text in prop_oneof![
             vec(any::<u8>(), 0..TEXT_MAX),
             "-?[0-9]{0,12}\n?".prop_map(String::into_bytes),
+            "(kernel|asym|strict|llc|none|[A-Z]{1,3}(,[A-Z0-9]{1,3}){0,4})\n?"
+                .prop_map(String::into_bytes),
         ],
         cores_max in 1..5_000u32,
     ) {
