@@ -23,7 +23,6 @@
 #include "sched.h"
 
 DEFINE_STATIC_KEY_FALSE(sched_asym_priority_claimed);
-EXPORT_SYMBOL_GPL(sched_asym_priority_claimed);
 
 DEFINE_PER_CPU(int, sched_asym_priorities);
 

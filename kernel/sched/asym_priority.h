@@ -6,6 +6,7 @@
  * Asym priority, as the scheduler itself sees it.
  */
 
+#include <linux/jump_label.h>
 #include <linux/percpu.h>
 #include <linux/sched/asym_priority.h>
 #include <linux/sched/topology.h>
@@ -14,7 +15,8 @@ struct sched_domain_topology_level *sched_topology(void);
 
 #ifdef CONFIG_SCHED_ASYM_PRIORITY
 
-/* In use while claimed; written by kernel/sched/asym_priority.c only. */
+/* Written by kernel/sched/asym_priority.c only. */
+DECLARE_STATIC_KEY_FALSE(sched_asym_priority_claimed);
 DECLARE_PER_CPU(int, sched_asym_priorities);
 
 int sched_asym_level_flags(const struct sched_domain_topology_level *tl, int sd_flags);

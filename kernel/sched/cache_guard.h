@@ -21,8 +21,6 @@ extern unsigned int sched_cache_guard_gap;
 DECLARE_PER_CPU(int, sched_cache_guard_best);
 DECLARE_PER_CPU(struct sched_cache_guard_counts, sched_cache_guard_counts);
 
-#define sched_cache_guard_count(verdict)	this_cpu_inc(sched_cache_guard_counts.verdict)
-
 void __sched_cache_guard_recheck_llc(int cpu);
 void sched_cache_guard_recheck(void);
 
@@ -65,10 +63,10 @@ static __always_inline bool sched_cache_guard_asym_wins(int dst_cpu, int src_cpu
 	if (!sched_cache_guard_in_force())
 		return true;
 	if (sched_cache_guard_asym_first(dst_cpu, src_cpu)) {
-		sched_cache_guard_count(asym_wins);
+		this_cpu_inc(sched_cache_guard_counts.asym_wins);
 		return true;
 	}
-	sched_cache_guard_count(llc_wins);
+	this_cpu_inc(sched_cache_guard_counts.llc_wins);
 	return false;
 }
 
@@ -112,6 +110,15 @@ sched_cache_guard_keeps_up(struct sched_domain *sd, int dst_cpu, int src_cpu)
 }
 
 /**
+ * sched_cache_guard_kept_up() - count that a task was not pulled, as
+ * sched_cache_guard_keeps_up() says
+ */
+static __always_inline void sched_cache_guard_kept_up(void)
+{
+	this_cpu_inc(sched_cache_guard_counts.kept_up);
+}
+
+/**
  * sched_cache_guard_recheck_llc() - find the best CPU of a cache again
  * @cpu: a CPU whose priority has changed
  */
@@ -122,8 +129,6 @@ static __always_inline void sched_cache_guard_recheck_llc(int cpu)
 }
 
 #else /* !CONFIG_SCHED_CACHE_GUARD */
-
-#define sched_cache_guard_count(verdict)	do { } while (0)
 
 static __always_inline bool sched_cache_guard_in_force(void)
 {
@@ -151,6 +156,7 @@ sched_cache_guard_keeps_up(struct sched_domain *sd, int dst_cpu, int src_cpu)
 	return false;
 }
 
+static inline void sched_cache_guard_kept_up(void) { }
 static inline void sched_cache_guard_recheck_llc(int cpu) { }
 static inline void sched_cache_guard_recheck(void) { }
 

@@ -11,7 +11,6 @@
  */
 
 #include <linux/cpumask.h>
-#include <linux/jump_label.h>
 #include <linux/types.h>
 
 /* The longest name of a level of the topology, with its NUL. */
@@ -31,9 +30,6 @@ struct sched_domain_info {
 };
 
 #ifdef CONFIG_SCHED_ASYM_PRIORITY
-
-/* True while claimed: these priorities replace arch_asym_cpu_priority(). */
-DECLARE_STATIC_KEY_FALSE(sched_asym_priority_claimed);
 
 int sched_asym_priority_claim(void);
 void sched_asym_priority_release(void);
