@@ -16,8 +16,9 @@ CPUS=/sys/devices/system/cpu
 # The number of possible CPUs, for what tests work out before they say plan.
 ALL=$(($(sed 's/.*[-,]//' $CPUS/possible) + 1))
 MODULES=${MODULES:-/lib/corefold}
-KNOBS='enabled policy interval_ms steal_high_bp steal_low_bp confirm floor_cores steal_capacity'
-SHOWN='status cores history events'
+KNOBS='enabled policy interval_ms steal_high_bp steal_low_bp confirm floor_cores steal_capacity
+	guard guard_gap asym_levels rank_steal'
+SHOWN='status cores ranks domains history events'
 
 cleanup() {
 	# shellcheck disable=SC2046 # Process numbers are words.
@@ -25,6 +26,7 @@ cleanup() {
 	rm -f /tmp/corefold-jobs.$$
 	wait
 	unload corefold
+	unload corefold_lab_pack
 	unload corefold_lab
 }
 
@@ -130,6 +132,8 @@ field() {
 }
 status() { field $COREFOLD/status "$1:"; }
 event() { field $COREFOLD/events "$1"; }
+# The highest level of the topology on which CPU 0 can be packed.
+level() { awk '$1 != "SMT" && $4 !~ /NUMA/ && $2 ~ /^0/ { name = $1 } END { print name }' $COREFOLD/domains; }
 knob() { first_line "$COREFOLD/$1"; }
 set_knob() { printf '%s' "$2" >"$COREFOLD/$1"; } 2>/dev/null
 

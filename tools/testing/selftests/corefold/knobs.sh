@@ -26,15 +26,18 @@ takes() {
 	set_knob "$1" "$2" && [ "$(knob "$1")" = "$2" ]
 }
 
-# refuses_all KNOB: what no knob may take.
+# refuses_all KNOB: what no knob may take; but for a list, which may be empty.
 refuses_all() {
 	for value in junk "" "$NEWLINE" -1 4294967296 99999999999999999999 1e3 "1 2" "$LONG" \
 		"1${NEWLINE}2"; do
+		case $1$value in
+		asym_levels | "asym_levels$NEWLINE") continue ;;
+		esac
 		refuses "$1" "$value" || { echo "# $1 took '$value', now $(knob "$1")"; return 1; }
 	done
 }
 
-plan 43
+plan 65
 load_lab
 load corefold interval_ms=100000
 for name in $KNOBS; do
@@ -72,6 +75,26 @@ check "enabled refuses 2" refuses enabled 2
 check "enabled takes 0" takes enabled 0
 check "enabled takes 1" takes enabled 1
 
+check "guard refuses an unknown one" refuses guard strictly
+for choice in asym strict llc kernel; do
+	check "guard takes $choice" takes guard $choice
+done
+check "guard_gap refuses 1025" refuses guard_gap 1025
+check "guard_gap takes 1024" takes guard_gap 1024
+check "guard_gap takes 0" takes guard_gap 0
+check "rank_steal refuses 2" refuses rank_steal 2
+check "rank_steal takes 1" takes rank_steal 1
+check "rank_steal takes 0" takes rank_steal 0
+check "asym_levels refuses a level that is not there" refuses asym_levels NOSUCH
+check "asym_levels refuses one of SMT siblings" refuses asym_levels SMT
+check "asym_levels refuses one of nodes" refuses asym_levels NUMA
+check "asym_levels refuses the same level twice" refuses asym_levels "$(level),$(level)"
+check "asym_levels takes one that is there" takes asym_levels "$(level)"
+check "asym_levels takes none" takes asym_levels none
+set_knob enabled 0
+check "disabled: asym_levels refuses a level that is not there" refuses asym_levels NOSUCH
+set_knob enabled 1
+
 shown_are_read_only() {
 	for name in $SHOWN; do
 		[ "$(stat -c %a "$COREFOLD/$name")" = 444 ] || return 1
@@ -79,7 +102,7 @@ shown_are_read_only() {
 		cat "$COREFOLD/$name" >/dev/null || return 1
 	done
 }
-check "status, cores, history and events are read-only" shown_are_read_only
+check "what only shows is read-only" shown_are_read_only
 
 # Writers and readers at once: each value read is one of those written.
 scribble() {

@@ -4,7 +4,7 @@
 # rmmod under load, while folded, and with debugfs files held open.
 
 . "$(dirname "$0")/corefold.sh"
-plan 14
+plan 20
 
 folded_unload() {
 	load corefold interval_ms=100 || return 1
@@ -52,7 +52,7 @@ done
 # Files read all the time while the module goes.
 reader() {
 	while :; do
-		cat $COREFOLD/status $COREFOLD/cores $COREFOLD/history $COREFOLD/events
+		for name in $SHOWN; do cat $COREFOLD/$name; done
 		./load write $COREFOLD/confirm 3
 	done
 }
