@@ -2,8 +2,7 @@
 
 //! CPU topology.
 //!
-//! C headers: [`include/linux/topology.h`](srctree/include/linux/topology.h) and
-//! [`include/linux/sched/topology.h`](srctree/include/linux/sched/topology.h)
+//! C header: [`include/linux/topology.h`](srctree/include/linux/topology.h)
 
 use crate::{
     bindings,
@@ -50,38 +49,6 @@ pub fn sibling_mask(cpu: CpuId, _guard: &CpusReadGuard) -> &Cpumask {
     // SAFETY: Both functions return a valid mask that always exists. CPUs neither go online nor
     // offline while the guard exists.
     unsafe { Cpumask::from_raw(mask) }
-}
-
-/// Returns whether two CPUs share their last level cache.
-///
-/// Corresponds to `cpus_share_cache()` in C. A CPU shares its cache with itself. The scheduler
-/// knows about others once it has put them in a scheduling domain; for CPUs that are offline, or
-/// isolated from scheduling domains since boot, the answer means nothing.
-///
-/// # Examples
-///
-/// ```
-/// use kernel::cpu::cpus_read_lock;
-/// use kernel::topology;
-///
-/// let guard = cpus_read_lock();
-/// for a in guard.online() {
-///     assert!(topology::share_cache(a, a));
-///     for b in guard.online() {
-///         assert_eq!(topology::share_cache(a, b), topology::share_cache(b, a));
-///     }
-/// }
-/// ```
-pub fn share_cache(a: CpuId, b: CpuId) -> bool {
-    if a == b {
-        return true;
-    }
-    if !possible().test(a) || !possible().test(b) {
-        return false;
-    }
-
-    // SAFETY: Both are possible CPUs, so that their per-CPU data exists.
-    unsafe { bindings::cpus_share_cache(i32::from(a), i32::from(b)) }
 }
 
 /// Returns the NUMA node that `cpu` belongs to, if it is known.
