@@ -678,7 +678,7 @@ impl Governor {
                 return Err(errno(&invalid));
             }
         };
-        if !asym_priority::has_levels(config.asym_levels.as_c_str()) {
+        if knob == Knob::AsymLevels && !asym_priority::has_levels(config.asym_levels.as_c_str()) {
             state.refuse_levels();
             return Err(EINVAL);
         }

@@ -220,8 +220,9 @@ impl Machine {
 
     /// Sets whether what a core gets makes a difference for its rank.
     pub(crate) fn set_rank_steal(&mut self, rank_steal: bool) {
-        self.rank_steal = rank_steal;
-        self.rank();
+        if core::mem::replace(&mut self.rank_steal, rank_steal) != rank_steal {
+            self.rank();
+        }
     }
 
     /// Finds out what cores there are, what they are worth, and which of them are folded.
