@@ -49,7 +49,7 @@ interface() {
 	check "a policy that does not exist is refused" refused nobody 1
 	check "a gap that no priorities can have is refused" refused asym 2147483648
 	check "and nothing has changed" test "$(cat $PACK/guard)" = "$BEFORE"
-	check "it can be claimed" guard claim
+	check "it can be claimed" anew claim
 	check "but not twice" refused claim
 	check "the largest gap is taken" guard strict 2147483647
 	check "every policy is taken" all_taken
