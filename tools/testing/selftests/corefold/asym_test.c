@@ -560,7 +560,7 @@ static long share_on(struct _test_data_asym *self, const cpu_set_t *set, long ms
 }
 
 /*
- * The best cores, wherever in the topology they are, hold the workers, if there are no more of these.
+ * The best cores, wherever in the topology they are, hold the workers if these are no more.
  * The ranks are random, all different in odd rounds, and of two kinds in even ones.
  */
 TEST_F(asym, few_threads_stay_on_the_best_cores)

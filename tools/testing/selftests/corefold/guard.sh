@@ -10,6 +10,10 @@
 
 # How long threads make themselves at home, may move, and are watched.
 HOME_MS=1000 SETTLE_MS=2000 WATCH_MS=2000
+# A process that would fill a cache is not gathered there.
+THREADS=$((ALL / 2 - 1))
+# In epochs of 10 ms: for how long a process keeps its home if nobody has looked where it runs.
+HOME_EPOCHS=$DEBUG/sched/llc_balancing/epoch_affinity_timeout
 
 guard() { echo "$*" >$PACK/guard; } 2>/dev/null
 refused() { ! guard "$@"; }
@@ -24,13 +28,13 @@ none='asym_wins 0 llc_wins 0 kept_up 0 '
 # Threads that share their data begin at the slow cache, and may then run anywhere: leaves in $SHARE where they run then,
 # in basis points of their time on the fast one, and in $MOVES how often one left it.
 at_home() {
-	background ./ring "$1" "$SLOW"
+	background ./ring $THREADS "$SLOW"
 	usleep $((HOME_MS * 1000))
 	./ring free "$job"
 	usleep $((SETTLE_MS * 1000))
 	watched=$(./ring watch "$FAST" $WATCH_MS "$job")
 	SHARE=$(share_of "$watched") MOVES=$(moves_of "$watched")
-	echo "# $1 threads: $watched, $(counts)"
+	echo "# $THREADS threads: $watched, $(counts)"
 	stop "$job"
 }
 mostly_fast() { [ "$SHARE" -ge 9900 ]; }
@@ -77,14 +81,17 @@ live() {
 	check "it says that there is something to decide" present_is 1
 	rank_caches
 	pack_on MC,PKG
+	epochs=$(cat "$HOME_EPOCHS")
+	# Emulated CPUs may stand still for longer than the default.
+	echo 1000 >"$HOME_EPOCHS"
 
 	anew kernel
-	at_home 4
+	at_home
 	check "kernel: counts nothing" counts_are "$none"
 
 	for policy in asym strict; do
 		anew $policy
-		at_home 4
+		at_home
 		check "$policy: asym packing wins" mostly_fast
 		check "$policy: and that is counted" grew asym_wins 0
 		check "$policy: the cache did not win" test "$(guard_count llc_wins)" = 0
@@ -93,16 +100,16 @@ live() {
 	check "strict: it kept them from that" grew kept_up 0
 
 	anew llc
-	at_home 4
+	at_home
 	check "llc: the cache wins" mostly_slow
 	check "llc: and that is counted" grew llc_wins 0
 	check "llc: asym packing did not win" test "$(guard_count asym_wins)" = 0
 
 	anew asym $((FAST_PRIORITY - SLOW_PRIORITY + 1))
-	at_home 4
+	at_home
 	check "asym: not worth it for less than the gap" mostly_slow
 	anew asym $((FAST_PRIORITY - SLOW_PRIORITY))
-	at_home 4
+	at_home
 	check "asym: worth it for the gap" mostly_fast
 
 	set_all_online "$SLOW" 0
@@ -110,8 +117,9 @@ live() {
 	set_all_online "$SLOW" 1
 	check "with both again, that there is" present_is 1
 	anew llc
-	at_home 4
+	at_home
 	check "and it decides" mostly_slow
+	echo "$epochs" >"$HOME_EPOCHS"
 }
 
 find_caches 2>/dev/null
