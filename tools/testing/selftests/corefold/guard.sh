@@ -10,8 +10,8 @@
 
 # How long threads make themselves at home, may move, and are watched.
 HOME_MS=1000 SETTLE_MS=2000 WATCH_MS=2000
-# A process that would fill a cache is not gathered there.
-THREADS=$((ALL / 2 - 1))
+# Few enough for one cache: with more, no process is gathered there.
+THREADS=$((ALL / 4))
 # In epochs of 10 ms: for how long a process keeps its home if nobody has looked where it runs.
 HOME_EPOCHS=$DEBUG/sched/llc_balancing/epoch_affinity_timeout
 
