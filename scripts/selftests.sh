@@ -25,23 +25,28 @@ group() {
 	case $1 in
 	smt)
 		SMP=6,sockets=1,cores=3,threads=2
-		SUITE='soft_offline.sh ranks.sh hotplug.sh partition.sh'
+		SUITE='soft_offline.sh asym.sh lpar.sh ranks.sh hotplug.sh partition.sh'
 		;;
 	flat)
 		SMP=4
-		SUITE='load.sh params.sh knobs.sh wild_steal.sh claim.sh unload.sh ranks.sh'
+		SUITE='load.sh params.sh knobs.sh wild_steal.sh claim.sh unload.sh ranks.sh guard.sh'
+		;;
+	caches)
+		# Each socket has a cache of its own, and both are one node.
+		SMP=8,sockets=2,cores=4,threads=1
+		SUITE='asym.sh guard.sh lpar.sh ranks.sh'
 		;;
 	numa)
 		SMP=4,sockets=2,cores=2,threads=1
 		QEMU='-object memory-backend-ram,id=m0,size=512M -object memory-backend-ram,id=m1,size=512M'
 		QEMU+=' -numa node,memdev=m0,cpus=0-1 -numa node,memdev=m1,cpus=2-3'
-		SUITE='soft_offline.sh fold.sh ranks.sh suspend.sh lockdown.sh'
+		SUITE='soft_offline.sh asym.sh guard.sh fold.sh ranks.sh suspend.sh lockdown.sh'
 		;;
 	single)
 		SMP=1
-		SUITE='load.sh single_cpu.sh rounds.sh'
+		SUITE='load.sh single_cpu.sh asym.sh guard.sh rounds.sh'
 		;;
-	*) die "no such group: $1 (smt, flat, numa, single)" ;;
+	*) die "no such group: $1 (smt, flat, caches, numa, single)" ;;
 	esac
 	SUITE=${TESTS:-$SUITE}
 }
@@ -126,7 +131,7 @@ report() {
 }
 
 GROUPS_=("$@") WHOLE=
-[ $# != 0 ] || GROUPS_=(flat single smt numa) WHOLE=1
+[ $# != 0 ] || GROUPS_=(flat single smt caches numa) WHOLE=1
 "$TOP/scripts/selftests-build.sh" ${VARIANT:+"$VARIANT"}
 say "  Booting ${#GROUPS_[@]} guests: ${GROUPS_[*]} (logs: build/logs/selftests-*)"
 # Two at a time: a guest's boot keeps one host CPU busy only.
