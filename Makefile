@@ -10,7 +10,7 @@ LAB := build/tools/release/corefold-lab
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check toolchain tree kernel modules debug-kernel boot tools host-tests kunit selftests lab \
-	bench-fold bench-hooks lint refresh discard clean
+	bench-fold bench-hooks bench-pack lint refresh discard clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -67,8 +67,11 @@ lab: debug-kernel tools ## a short run of the two-guest lab, on the debug kernel
 bench-fold: kernel ## how long a fold takes, beside a real offline
 	@scripts/bench-fold.sh
 
-bench-hooks: kernel ## guest instructions with unclaimed hooks against the stock kernel
+bench-hooks: kernel ## guest instructions with hooks unclaimed, and claimed, against the stock kernel
 	@scripts/bench-hooks.sh
+
+bench-pack: kernel ## where busy threads run on ranked CPUs, beside the stock kernel
+	@scripts/bench-pack.sh
 
 lint: tree ## rustfmt, clippy, checkpatch, kernel-doc, shellcheck, reuse
 	@scripts/lint.sh
