@@ -25,10 +25,10 @@ grew() { [ "$(guard_count "$1")" -gt "$2" ]; }
 anew() { guard release && guard "$@"; }
 none='asym_wins 0 llc_wins 0 kept_up 0 '
 
-# Threads that share their data begin at the slow cache, and may then run anywhere: leaves in $SHARE where they run then,
-# in basis points of their time on the fast one, and in $MOVES how often one left it.
+# Threads that share their data begin at the slow cache, or at other CPUs, and may then run anywhere: leaves in $SHARE where
+# they run then, in basis points of their time on the fast one, and in $MOVES how often one left it.
 at_home() {
-	background ./ring $THREADS "$SLOW"
+	background ./ring $THREADS "${1:-$SLOW}"
 	usleep $((HOME_MS * 1000))
 	./ring free "$job"
 	usleep $((SETTLE_MS * 1000))
@@ -112,6 +112,18 @@ live() {
 	at_home
 	check "asym: worth it for the gap" mostly_fast
 
+	# Of the first cache just one CPU is good, and that is folded.
+	best=${FAST##*-}
+	rank "$FAST $((SLOW_PRIORITY / 2))"
+	rank "$best $FAST_PRIORITY"
+	echo "$best" >$LAB/soft_offline
+	anew strict
+	at_home "${FAST%%-*}-$((best - 1))"
+	check "strict: a folded CPU makes no cache a good one" grew kept_up 0
+	check "strict: nor does it keep anybody there" mostly_slow
+	echo release >$LAB/soft_offline
+	rank_caches
+
 	set_all_online "$SLOW" 0
 	check "with one cache it says that there is nothing to decide" present_is 0
 	set_all_online "$SLOW" 1
@@ -123,9 +135,13 @@ live() {
 }
 
 find_caches 2>/dev/null
-load corefold_lab_pack || { ktap_skip_all "corefold_lab_pack does not load"; exit "$KSFT_SKIP"; }
+if ! load_lab || ! load corefold_lab_pack; then
+	unload corefold_lab
+	ktap_skip_all "the lab modules do not load"
+	exit "$KSFT_SKIP"
+fi
 tests=12
-[ "$FAST" = "$SLOW" ] || [ -e /sys/devices/system/node/node1 ] || tests=26
+[ "$FAST" = "$SLOW" ] || [ -e /sys/devices/system/node/node1 ] || tests=28
 plan $tests
 BEFORE=$(cat $PACK/guard)
 interface
