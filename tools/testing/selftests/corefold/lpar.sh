@@ -44,7 +44,7 @@ one_each() {
 # The cores of the CPUs in a list, each as the list of its CPUs.
 cores() {
 	for cpu in $(echo "$1" | tr , ' '); do
-		first_line "$CPUS/cpu$cpu/topology/thread_siblings_list"
+		cat "$CPUS/cpu$cpu/topology/thread_siblings_list"
 	done | sort -u
 }
 # The same ranks the other way round: what was best is worst.
