@@ -139,7 +139,10 @@ impl Invalid {
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.knob.name())?;
+        // The thresholds name both of their knobs themselves.
+        if !matches!(self.wrong, Wrong::Thresholds(..)) {
+            write!(f, "{}: ", self.knob.name())?;
+        }
         match self.wrong {
             Wrong::NotANumber => f.write_str("not a decimal number; write digits only"),
             Wrong::NotABool => f.write_str("neither on nor off; write 1 or 0"),
@@ -163,7 +166,7 @@ impl fmt::Display for Invalid {
             Wrong::Range(low, high) => write!(f, "out of range; write {low} to {high}"),
             Wrong::Thresholds(low, high) => write!(
                 f,
-                "steal_low_bp ({low}) must be below steal_high_bp ({high}); set the other one first"
+                "steal_low_bp ({low}) must be below steal_high_bp ({high}); change either of them"
             ),
         }
     }

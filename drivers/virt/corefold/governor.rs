@@ -88,6 +88,14 @@ const BLIND: u32 = 10;
 /// refuse, a hotplug operation or a new partition, is most likely still going on.
 const REFUSED: u32 = 5;
 
+/// Settings that `status` shows as they are: under lockdown their own files cannot be read.
+const SHOWN: [Knob; 4] = [
+    Knob::IntervalMs,
+    Knob::StealHighBp,
+    Knob::StealLowBp,
+    Knob::Confirm,
+];
+
 /// What the governor is doing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -197,7 +205,10 @@ struct State {
     shrinks: usize,
     events: Events,
     history: History<KVec<Option<Entry>>>,
-    ratelimit: Ratelimit,
+    /// Of messages on refused writes; none of these must keep the others from the log.
+    refusals: Ratelimit,
+    /// Of messages on what the governor is doing.
+    switches: Ratelimit,
 }
 
 impl State {
@@ -227,7 +238,8 @@ impl State {
             shrinks: soft_offline::shrinks(),
             events: Events::default(),
             history: History::new(entries),
-            ratelimit: Ratelimit::new(),
+            refusals: Ratelimit::new(),
+            switches: Ratelimit::new(),
         };
         let mut state = KBox::new(state, GFP_KERNEL)?;
 
@@ -290,7 +302,7 @@ impl State {
     /// Notes a value that was refused.
     fn refuse(&mut self, args: fmt::Arguments<'_>) {
         self.events.refused_writes += 1;
-        if self.ratelimit.pass(self.now_ms()) {
+        if self.refusals.pass(self.now_ms()) {
             pr_warn!("{}\n", args);
         }
     }
@@ -346,7 +358,7 @@ impl State {
             Mode::StandingDown => self.events.stand_downs += 1,
             Mode::Running | Mode::Stopped => (),
         }
-        if self.ratelimit.pass(self.now_ms()) {
+        if self.switches.pass(self.now_ms()) {
             pr_info!("{}\n", mode.message());
         }
         if mode != Mode::Running {
@@ -520,7 +532,14 @@ impl State {
 
         writeln!(f, "enabled: {}", u32::from(self.config.enabled))?;
         writeln!(f, "state: {}", self.mode.name())?;
+        let reason = self.history.last().map_or("-", |entry| entry.reason);
+        writeln!(f, "reason: {reason}")?;
         writeln!(f, "policy: {}", self.policy.kind().name())?;
+        for knob in SHOWN {
+            write!(f, "{}: ", knob.name())?;
+            self.config.show(knob, f)?;
+            f.write_str("\n")?;
+        }
         f.write_str("steal_bp: ")?;
         show_or_dash(self.sample.steal_bp(), f)?;
         writeln!(f, "cores: {}", count.eligible)?;

@@ -54,13 +54,11 @@ impl<B: DerefMut<Target = [Option<Entry>]>> History<B> {
     /// Notes a decision. One that says the same as the one before is joined with it, so that a
     /// quiet hour does not push out what happened before.
     pub fn push(&mut self, entry: Entry) {
-        let length = self.entries.len();
-        if length == 0 {
+        let Some(newest) = self.newest() else {
             return;
-        }
+        };
 
-        let last = (self.next + length - 1) % length;
-        if let Some(earlier) = &mut self.entries[last] {
+        if let Some(earlier) = &mut self.entries[newest] {
             if entry.repeats(earlier) {
                 earlier.last_ms = entry.last_ms;
                 earlier.count = earlier.count.saturating_add(entry.count);
@@ -69,7 +67,20 @@ impl<B: DerefMut<Target = [Option<Entry>]>> History<B> {
             }
         }
         self.entries[self.next] = Some(entry);
-        self.next = (self.next + 1) % length;
+        self.next = (self.next + 1) % self.entries.len();
+    }
+
+    /// Returns the place of the last decision, or where it would be if there has not been any.
+    fn newest(&self) -> Option<usize> {
+        match self.next {
+            0 => self.entries.len().checked_sub(1),
+            next => Some(next - 1),
+        }
+    }
+
+    /// Returns the last decision.
+    pub fn last(&self) -> Option<&Entry> {
+        self.entries[self.newest()?].as_ref()
     }
 
     /// Returns the decisions, the oldest first.
@@ -121,8 +132,10 @@ mod tests {
     fn oldest_are_overwritten() {
         let mut entries = [None; 4];
         let mut history = History::new(&mut entries[..]);
+        assert!(history.last().is_none());
         for ms in 0..10 {
             history.push(entry(ms, 3));
+            assert!(history.last().is_some_and(|entry| entry.first_ms == ms));
         }
         assert_eq!(history.iter().count(), 4);
         for (entry, ms) in history.iter().zip(6..10) {
@@ -135,5 +148,6 @@ mod tests {
         let mut history = History::new(&mut [][..]);
         history.push(entry(0, 3));
         assert_eq!(history.iter().count(), 0);
+        assert!(history.last().is_none());
     }
 }
