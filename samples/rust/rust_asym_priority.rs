@@ -85,8 +85,8 @@ impl kernel::Module for RustAsymPriority {
         }
         registration
             .set_levels(levels())
-            .inspect_err(|_| pr_err!("this machine has no levels {}\n", levels().display()))?;
-        pr_info!("packing on the levels {}\n", levels().display());
+            .inspect_err(|_| pr_err!("this machine has no levels {}\n", levels()))?;
+        pr_info!("packing on the levels {}\n", levels());
 
         Ok(Self {
             _registration: registration,

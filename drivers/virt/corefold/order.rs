@@ -11,8 +11,8 @@
 //! cores.
 //!
 //! What a core gets is measured, and a folded core is not measured any more. So that cores are not
-//! exchanged for each other each time that a measurement changes, those that are folded stand before
-//! those that can deliver the same and are not.
+//! exchanged for each other each time that a measurement changes, those that are folded stand
+//! before those that can deliver the same and are not.
 //!
 //! Some never go: a core that the scheduler will not fold at all, and the last core of a root
 //! domain or of a housekeeping set, because work that is confined to those has nowhere else to be.

@@ -23,8 +23,9 @@ use crate::{
 
 /// The claim to the priorities, and what has been published.
 ///
-/// Nothing is claimed unless there is something to say that the architecture does not: levels on which
-/// to pack, or ranks that follow steal. Where it packs by itself, it goes by the same classes.
+/// Nothing is claimed unless there is something to say that the architecture does not: levels on
+/// which to pack, or ranks that follow steal. Where it packs by itself, it goes by the same
+/// classes.
 pub(crate) struct Pack {
     claim: Option<asym_priority::Registration>,
     levels: Levels,

@@ -140,101 +140,65 @@ impl Spacing {
         slack: 0,
     };
 
+    /// The largest priority.
+    const MOST: u64 = i32::MAX as u64;
+
     /// Returns the spacing for CPUs with numbers below `ids`, which decide between equals if `ties`
     /// says so.
     ///
     /// Twice as much room as there are numbers keeps classes apart: the difference of two
     /// priorities says by how many classes CPUs differ, whatever their numbers.
     fn new(ids: u32, ties: bool) -> Self {
-        let slack = u64::from(ids.max(1) - 1) * u64::from(ties);
+        let slack = u64::from(ids.saturating_sub(1)) * u64::from(ties);
 
         Self {
             stride: 2 * slack + 1,
             worths: u64::from(STEPS),
-            slack,
+            slack: slack.min(Self::MOST),
         }
     }
 
     /// Returns the priority of a CPU: by what it is worth, and among equals by its number.
-    fn priority(&self, worth: u64, number: u32) -> Option<i32> {
+    fn priority(&self, worth: u64, number: u32) -> i32 {
         let first = self.slack.saturating_sub(u64::from(number));
-        let priority = worth.checked_mul(self.stride)?.checked_add(first)?;
+        let most = (Self::MOST - self.slack) / self.stride;
 
-        i32::try_from(priority).ok()
+        // It fits: neither part is more than what the other leaves.
+        (worth.min(most) * self.stride + first) as i32
     }
 
     /// Returns the least difference of the priorities of CPUs that are `classes` apart. CPUs that
     /// are less far apart differ by less. Of no class apart is whoever differs at all.
     pub fn gap(&self, classes: u32) -> u32 {
-        const MOST: u32 = i32::MAX as u32;
-
         if classes == 0 {
             return 0;
         }
-        u64::from(classes)
-            .checked_mul(self.worths)
-            .and_then(|worths| worths.checked_mul(self.stride))
-            .map(|gap| gap - self.slack)
-            .and_then(|gap| u32::try_from(gap).ok())
-            .map_or(MOST, |gap| gap.min(MOST))
+        let gap = u64::from(classes)
+            .saturating_mul(self.worths)
+            .saturating_mul(self.stride);
+
+        // It fits, being at most the largest priority.
+        gap.saturating_sub(self.slack).min(Self::MOST) as u32
     }
 }
 
-/// Gives CPUs, in the order of their numbers, all of which are below `ids`, their priorities.
-/// Returns how far apart these are.
+/// Gives CPUs, all of whose numbers are below `ids`, their priorities. Returns how far apart these
+/// are.
 ///
 /// A CPU that is worth more has the higher priority. Of those worth the same, the one with the
-/// lower number has if `ties` says so, else they have the same.
+/// lower number has if `ties` says so, else they have the same. The priority of a CPU follows from
+/// what it is itself, so that a change of one changes no other.
 ///
-/// The priority of a CPU follows from what it is itself, so that a change of one changes no other.
-/// Only where classes are too far apart for that, tens of thousands of them on thousands of CPUs,
-/// what CPUs are worth is counted from the lowest on.
+/// Priorities being of 32 bits, classes above 16384 are one on the largest machine that a kernel
+/// can be built for, of 8192 CPUs. Platforms have some hundreds of them, and for 1024 there is room
+/// on a machine of 131072 CPUs.
 pub fn rank(cpus: &mut [Cpu], ids: u32, ties: bool) -> Spacing {
-    // So many CPUs of as many classes can be told apart, and by their numbers too. That is several
-    // times what a kernel can be built for.
-    const MOST: u32 = 1 << 15;
+    let spacing = Spacing::new(ids, ties);
 
-    let spacing = Spacing::new(ids, ties && ids <= MOST);
-    if assign(cpus, &spacing, Cpu::worth) {
-        return spacing;
-    }
-
-    let spacing = Spacing {
-        worths: 1,
-        ..spacing
-    };
-    count(cpus);
-    // Each of them is below the number of CPUs, and fits.
-    assign(cpus, &spacing, |cpu| u64::from(cpu.priority.unsigned_abs()));
-    spacing
-}
-
-/// Gives each CPU its priority. Returns whether they fit.
-fn assign(cpus: &mut [Cpu], spacing: &Spacing, worth: impl Fn(&Cpu) -> u64) -> bool {
     for cpu in cpus {
-        let Some(priority) = spacing.priority(worth(cpu), cpu.number) else {
-            return false;
-        };
-        cpu.priority = priority;
+        cpu.priority = spacing.priority(cpu.worth(), cpu.number);
     }
-    true
-}
-
-/// Counts what CPUs are worth from the lowest on, into their priorities.
-fn count(cpus: &mut [Cpu]) {
-    let mut priority = 0;
-    let mut last = None;
-
-    cpus.sort_unstable_by_key(Cpu::worth);
-    for cpu in cpus.iter_mut() {
-        let worth = cpu.worth();
-        if last.is_some_and(|last| last != worth) {
-            priority += 1;
-        }
-        last = Some(worth);
-        cpu.priority = priority;
-    }
-    cpus.sort_unstable_by_key(|cpu| cpu.number);
+    spacing
 }
 
 #[cfg_attr(
@@ -336,15 +300,18 @@ mod tests {
     }
 
     #[test]
-    fn classes_far_apart_are_counted() {
-        let mut cpus = [0, 1, 2, 3].map(Cpu::new);
-        for (cpu, class) in cpus.iter_mut().zip([u32::MAX, 0, u32::MAX, 7]) {
+    fn priorities_end_before_they_wrap() {
+        let mut cpus = [0, 1, 8_190, 8_191].map(Cpu::new);
+        for (cpu, class) in cpus.iter_mut().zip([u32::MAX, 16_384, 16_383, 0]) {
             cpu.class = class;
         }
-        let spacing = rank(&mut cpus, 4, true);
-        let priorities = cpus.map(|cpu| cpu.priority);
-        assert_eq!(priorities, [17, 2, 15, 7]);
-        assert_eq!(spacing.gap(1), 4);
+        rank(&mut cpus, 8_192, true);
+        assert!(cpus[0].priority > cpus[1].priority);
+        assert!(cpus[1].priority > cpus[2].priority);
+        assert!(cpus[2].priority > 0);
+        assert_eq!(cpus[3].priority, 0);
+        rank(&mut cpus, u32::MAX, true);
+        assert!(cpus[0].priority > cpus[1].priority);
     }
 
     #[test]

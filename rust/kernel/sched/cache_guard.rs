@@ -32,8 +32,8 @@ pub enum Policy {
 
 /// How often the guard had the last word.
 ///
-/// Counted while a policy other than [`Policy::Kernel`] is in force, and from zero on when the guard
-/// is claimed. One pass of the load balancer may count several times.
+/// Counted while a policy other than [`Policy::Kernel`] is in force, from zero on when the guard is
+/// claimed. One pass of the load balancer may count several times.
 #[derive(Copy, Clone, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
     /// Asym packing wanted to move a task to another cache, and the preference of the task was not
@@ -89,8 +89,8 @@ impl Registration {
     /// Sets the policy, which takes effect with the next balancing. May sleep.
     ///
     /// With a difference of priorities below `gap`, the cache decides; 0 and 1 both mean any
-    /// difference. Where cache-aware scheduling has nothing to choose from, which [`present`] tells,
-    /// the policy has no effect.
+    /// difference. Where cache-aware scheduling has nothing to choose from, which [`present`]
+    /// tells, the policy has no effect.
     ///
     /// Must not be called while the CPU hotplug lock is held, nor must the registration be dropped.
     ///
@@ -113,8 +113,8 @@ impl Drop for Registration {
     }
 }
 
-/// Returns whether there is anything to decide: cache-aware scheduling is present, and some NUMA node
-/// has more than one last level cache that tasks can be balanced between.
+/// Returns whether there is anything to decide: cache-aware scheduling is present, and some NUMA
+/// node has more than one last level cache that tasks can be balanced between.
 ///
 /// This may change whenever scheduling domains are rebuilt.
 pub fn present() -> bool {
