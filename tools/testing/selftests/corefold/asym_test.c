@@ -532,14 +532,39 @@ TEST_F(asym, work_leaves_a_cpu_that_falls)
 	ASSERT_NE(NULL, worker);
 	for (int round = 0; round < 10; round++) {
 		int64_t start = now_ns();
-		int from;
+		int from, now;
 
 		sleep_ms(50);
 		from = cpu_of(worker->pid);
 		ASSERT_EQ(0, set_rank(from, -1000 - round));
-		while (cpu_of(worker->pid) == from && now_ns() - start < 5000000000LL)
+		while ((now = cpu_of(worker->pid)) == from && now_ns() - start < 5000000000LL)
 			sleep_ms(2);
-		EXPECT_NE(from, cpu_of(worker->pid));
+		EXPECT_NE(from, now);
+	}
+}
+
+/* A task that must stay on the worst CPU keeps nobody else from leaving a bad one. */
+TEST_F(asym, a_pinned_task_is_not_in_the_way)
+{
+	struct worker *pinned, *worker;
+	cpu_set_t one, others;
+
+	if (CPU_COUNT(&self->firsts) < 3)
+		SKIP(return, "fewer than three cores that pack together");
+	ASSERT_EQ(0, set_levels(self->levels));
+	CPU_ZERO(&one);
+	CPU_SET(first_cpu(&self->firsts), &one);
+	CPU_XOR(&others, &self->firsts, &one);
+	ASSERT_EQ(0, set_rank(first_cpu(&one), -100000));
+	pinned = start(self, &one);
+	worker = start(self, &others);
+	ASSERT_TRUE(pinned && worker);
+	for (int round = 1; round < 10; round++) {
+		int best = round % 2 ? last_cpu(&others) : first_cpu(&others);
+
+		ASSERT_EQ(0, set_rank(best, 1000 + round));
+		EXPECT_GE(time_until_on(worker, best, 3000), 0) TH_LOG("stuck on CPU %d",
+								       cpu_of(worker->pid));
 	}
 }
 
@@ -641,8 +666,8 @@ TEST_F(asym, fork_takes_the_best_idle_cpu)
 		core_of(here, &own);
 		if (!CPU_ISSET(best, &self->packed) || CPU_ISSET(best, &own))
 			continue;
-		ASSERT_EQ(0, set_rank(best, 2 * round));
 		ASSERT_EQ(0, set_rank(here, 2 * round + 1));
+		ASSERT_EQ(0, set_rank(best, 2 * round));
 		if (sched_getcpu() != here)
 			continue;
 		child = first_cpu_of_child();
