@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# initramfs.sh [debug|stock]: make the guest's initramfs: busybox, hackbench and stress-ng with their libraries,
-# the modules of that kernel build, the scripts of scripts/guest and the kselftests.
+# initramfs.sh [debug|stock]: make the guest's initramfs: busybox, hackbench, cyclictest and stress-ng with their
+# libraries, the lab's own load, the modules of that kernel build, the scripts of scripts/guest and the kselftests.
 # Runs inside the toolchain.
 
 . "$(dirname "$0")/lib.sh"
@@ -23,9 +23,9 @@ with_libs() {
 
 rm -rf "$DIR"
 mkdir -p "$DIR"/{bin,dev,proc,sys,tmp,run,lib/corefold,selftests}
-with_libs /usr/bin/busybox "$(command -v hackbench)" "$(command -v stress-ng)"
+with_libs /usr/bin/busybox "$(command -v hackbench)" "$(command -v cyclictest)" "$(command -v stress-ng)"
 ln -s busybox "$DIR/bin/sh"
-clang -O2 -Wall -Werror -static -o "$DIR/bin/corefold-spin" "$TOP/tools/lab/guest/spin.c"
+clang -O2 -Wall -Werror -static -o "$DIR/bin/corefold-work" "$TOP/tools/lab/guest/work.c"
 install "$TOP/scripts/guest/init" "$DIR/init"
 find "$TOP/scripts/guest" -type f ! -name init -exec install -t "$DIR/run" {} +
 [ ! -e "$OUT/modules.order" ] || sed 's/\.o$/.ko/' "$OUT/modules.order" | while read -r module; do

@@ -3,25 +3,22 @@
 //! The main job: guests that contend, in turn without and with corefold, under the same load.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::guest::{Config, Guest};
 use crate::host;
+use crate::lab::{EVENTS, Job, Lab, parse_event};
 use crate::report::{Arm, ArmReport, Check, LoadReport, Loads, Report, Slot, percent};
 use crate::sample::{CpuTimes, Sample, Span};
 
 const MASK: &str = "/sys/devices/system/cpu/soft_offline";
-const EVENTS: &str = "/sys/kernel/debug/corefold/events";
 /// How long each CPU is watched for being used again after the module is gone.
 const USED_SECONDS: u64 = 4;
-/// More than this on the host, before the guests start, deserves a note.
-const BUSY_PCT: f64 = 15.0;
 
 /// A load that guests run over and over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,18 +35,22 @@ impl Load {
         }
     }
 
-    /// The guest's command that starts it.
-    fn start(self, vcpus: usize) -> String {
+    /// What the guest runs.
+    fn job(self, vcpus: usize) -> Job {
+        Job::endless(self.arguments(vcpus))
+    }
+
+    fn arguments(self, vcpus: usize) -> String {
         match self {
-            Self::Hackbench { groups, loops } => format!("start hackbench {groups} {loops}"),
-            Self::Cpu => format!("start spin {vcpus}"),
+            Self::Hackbench { groups, loops } => format!("hackbench -T -p -g {groups} -l {loops}"),
+            Self::Cpu => format!("work compute {vcpus}"),
         }
     }
 
     /// What one round is, for readers.
     fn command(self, vcpus: usize) -> String {
         match self {
-            Self::Hackbench { groups, loops } => format!("hackbench -T -p -g {groups} -l {loops}"),
+            Self::Hackbench { .. } => self.arguments(vcpus),
             Self::Cpu => format!("2 million steps of xorshift in one of {vcpus} processes"),
         }
     }
@@ -107,14 +108,19 @@ fn order(turns: usize) -> Vec<Arm> {
 pub fn run(plan: &Plan, interrupted: &Arc<AtomicBool>) -> Result<Report> {
     plan.config.check()?;
     let busy = host::busy_pct()?;
-    if busy > BUSY_PCT {
-        println!(
-            "Note: other processes take {busy:.0} % of this machine's CPUs; guests cannot give that \
-             back to each other, and the numbers will suffer"
-        );
-    }
-    let mut lab = Lab::boot(plan, interrupted)?;
-    let hackbench = lab.load(
+    host::warn_if_busy(busy);
+    let mut demo = Demo {
+        plan,
+        lab: Lab::boot(
+            &plan.config,
+            plan.guests,
+            plan.host_cpus,
+            &plan.dir,
+            interrupted,
+        )?,
+        checks: Vec::new(),
+    };
+    let hackbench = demo.load(
         Load::Hackbench {
             groups: plan.groups,
             loops: plan.loops,
@@ -123,9 +129,12 @@ pub fn run(plan: &Plan, interrupted: &Arc<AtomicBool>) -> Result<Report> {
     )?;
     let cpu = match plan.cpu_seconds {
         0 => None,
-        seconds => Some(lab.load(Load::Cpu, seconds)?),
+        seconds => Some(demo.load(Load::Cpu, seconds)?),
     };
-    let (kernel, mut checks) = (lab.kernel.clone(), std::mem::take(&mut lab.checks));
+    let Demo {
+        lab, mut checks, ..
+    } = demo;
+    let kernel = lab.kernel.clone();
     checks.extend(lab.shut_down()?);
     let loads = Loads { hackbench, cpu };
     judge(plan, &loads, &mut checks);
@@ -142,44 +151,13 @@ pub fn run(plan: &Plan, interrupted: &Arc<AtomicBool>) -> Result<Report> {
     })
 }
 
-struct Lab<'a> {
+struct Demo<'a> {
     plan: &'a Plan,
-    interrupted: &'a AtomicBool,
-    guests: Vec<Guest>,
-    kernel: String,
+    lab: Lab<'a>,
     checks: Vec<Check>,
 }
 
-impl<'a> Lab<'a> {
-    fn boot(plan: &'a Plan, interrupted: &'a Arc<AtomicBool>) -> Result<Self> {
-        println!(
-            "Booting {} guests of {} CPUs each on {} host CPUs (consoles: {})",
-            plan.guests,
-            plan.config.vcpus,
-            plan.host_cpus,
-            plan.dir.join("guest*/console.log").display()
-        );
-        let mut guests = (0..plan.guests)
-            .map(|index| {
-                let dir = plan.dir.join(format!("guest{index}"));
-                Guest::start(&plan.config, index, &dir, interrupted)
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let mut kernel = String::new();
-        for guest in &mut guests {
-            kernel = guest.wait_ready()?;
-            guest.publish_steal()?;
-        }
-        println!("Guests are up: Linux {kernel}; the host's run delay is their steal");
-        Ok(Self {
-            plan,
-            interrupted,
-            guests,
-            kernel,
-            checks: Vec::new(),
-        })
-    }
-
+impl Demo<'_> {
     /// Runs one load in both arms.
     fn load(&mut self, load: Load, seconds: u64) -> Result<LoadReport> {
         let order = order(self.plan.turns);
@@ -210,25 +188,29 @@ impl<'a> Lab<'a> {
     }
 
     fn no_slots(&self) -> Vec<Vec<Slot>> {
-        vec![Vec::new(); self.guests.len()]
+        vec![Vec::new(); self.lab.guests.len()]
     }
 
     /// Runs one load in one arm, once; a result for each guest.
     fn slot(&mut self, load: Load, arm: Arm, slot: usize, seconds: u64) -> Result<Vec<Slot>> {
         if arm == Arm::Corefold {
-            self.ask(&format!("insmod corefold {}", self.plan.module_arguments))?;
+            self.lab
+                .ask(&format!("insmod corefold {}", self.plan.module_arguments))?;
         }
-        let delays: Vec<_> = self.guests.iter().map(Guest::run_delay).collect();
+        let delays: Vec<_> = self.lab.guests.iter().map(Guest::run_delay).collect();
         let samples = self.watch(load, seconds)?;
         let settle = self.plan.settle;
         let mut results = Vec::new();
-        for ((guest, samples), delay) in self.guests.iter().zip(&samples).zip(delays) {
+        for ((guest, samples), delay) in self.lab.guests.iter().zip(&samples).zip(delays) {
             let mut result = Slot::new(slot, samples, guest.vcpus, settle);
             result.run_delay_s = guest.run_delay() - delay;
             results.push(result);
         }
         if arm == Arm::Corefold {
-            for (result, lines) in results.iter_mut().zip(self.ask(&format!("show {EVENTS}"))?) {
+            for (result, lines) in results
+                .iter_mut()
+                .zip(self.lab.ask(&format!("show {EVENTS}"))?)
+            {
                 result.events = lines.iter().filter_map(|line| parse_event(line)).collect();
             }
             self.withdraw(load, slot)?;
@@ -236,29 +218,24 @@ impl<'a> Lab<'a> {
         Ok(results)
     }
 
-    /// Starts the load everywhere, samples each second, stops it; the samples of each guest.
+    /// Runs the load everywhere and shows each second of it; the samples of each guest.
     fn watch(&mut self, load: Load, seconds: u64) -> Result<Vec<Vec<Sample>>> {
-        self.ask(&load.start(self.plan.config.vcpus))?;
-        let start = Instant::now();
-        let mut samples: Vec<Vec<Sample>> = Vec::new();
-        for (index, sample) in self.sample("sample")?.into_iter().enumerate() {
-            samples.insert(index, vec![sample]);
-        }
-        for second in 1..=seconds {
-            self.sleep_until(start + Duration::from_secs(second))?;
-            let command = if second == seconds { "stop" } else { "sample" };
-            for (all, sample) in samples.iter_mut().zip(self.sample(command)?) {
-                all.push(sample);
-            }
-            println!("{}", row(second, self.plan.config.vcpus, &samples));
-        }
-        Ok(samples)
+        let vcpus = self.plan.config.vcpus;
+        let jobs = vec![Some(load.job(vcpus)); self.plan.guests];
+        self.lab.watch(
+            &jobs,
+            Duration::from_secs(1),
+            seconds,
+            &mut |second, samples| {
+                println!("{}", row(second, vcpus, samples));
+            },
+        )
     }
 
     /// Unloads the module while it is folded, and checks that nothing of it stays.
     fn withdraw(&mut self, load: Load, slot: usize) -> Result<()> {
-        self.ask("rmmod corefold")?;
-        let masks = self.ask(&format!("show {MASK}"))?;
+        self.lab.ask("rmmod corefold")?;
+        let masks = self.lab.ask(&format!("show {MASK}"))?;
         let folded: Vec<_> = masks
             .iter()
             .map(|lines| lines.join(" ").trim().to_string())
@@ -286,11 +263,13 @@ impl<'a> Lab<'a> {
 
     /// How busy the least busy CPU of all guests is under a load for each of its CPUs.
     fn least_used(&mut self) -> Result<f64> {
-        self.ask(&Load::Cpu.start(self.plan.config.vcpus))?;
-        let before = self.ask("cpus")?;
-        self.sleep_until(Instant::now() + Duration::from_secs(USED_SECONDS))?;
-        let after = self.ask("cpus")?;
-        self.ask("stop")?;
+        let start = Load::Cpu.job(self.plan.config.vcpus).start();
+        self.lab.ask(&start)?;
+        let before = self.lab.ask("cpus")?;
+        self.lab
+            .sleep_until(Instant::now() + Duration::from_secs(USED_SECONDS))?;
+        let after = self.lab.ask("cpus")?;
+        self.lab.ask("stop")?;
         let mut least = 1.0f64;
         for (before, after) in before.iter().zip(&after) {
             ensure!(
@@ -303,60 +282,6 @@ impl<'a> Lab<'a> {
         }
         Ok(least)
     }
-
-    /// Sends a command to all guests, then waits for all answers.
-    fn ask(&mut self, command: &str) -> Result<Vec<Vec<String>>> {
-        for guest in &mut self.guests {
-            guest.send(command)?;
-        }
-        let answers = self
-            .guests
-            .iter_mut()
-            .map(Guest::answer)
-            .collect::<Result<Vec<_>>>();
-        answers.with_context(|| format!("'{command}'"))
-    }
-
-    fn sample(&mut self, command: &str) -> Result<Vec<Sample>> {
-        for guest in &mut self.guests {
-            guest.send(command)?;
-        }
-        self.guests.iter_mut().map(Guest::sample).collect()
-    }
-
-    fn sleep_until(&self, when: Instant) -> Result<()> {
-        loop {
-            if self.interrupted.load(Ordering::Relaxed) {
-                bail!(crate::Interrupted);
-            }
-            let left = when.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            std::thread::sleep(left.min(Duration::from_millis(100)));
-        }
-    }
-
-    /// Powers all guests off and looks at their kernel logs.
-    fn shut_down(self) -> Result<Vec<Check>> {
-        let consoles: Vec<_> = self.guests.iter().map(Guest::console).collect();
-        for guest in self.guests {
-            guest.power_off()?;
-        }
-        consoles.iter().map(|console| check_log(console)).collect()
-    }
-}
-
-fn check_log(console: &Path) -> Result<Check> {
-    let output = Command::new("scripts/splats.sh")
-        .arg(console)
-        .output()
-        .context("scripts/splats.sh: run this in the project's top directory")?;
-    Ok(Check {
-        name: format!("{} is clean", console.display()),
-        pass: output.status.success(),
-        detail: String::from_utf8_lossy(&output.stderr).trim().to_string(),
-    })
 }
 
 /// One line of the live table.
@@ -382,12 +307,6 @@ fn cell(index: usize, vcpus: usize, first: &Sample, previous: &Sample, last: &Sa
         vcpus.saturating_sub(last.folded),
         last.rounds.saturating_sub(first.rounds)
     )
-}
-
-/// One line of the module's counters.
-fn parse_event(line: &str) -> Option<(String, u64)> {
-    let (name, value) = line.split_once(' ')?;
-    Some((name.to_string(), value.trim().parse().ok()?))
 }
 
 /// A line of `cpus`: `UPTIME cpuN TIME...`.
@@ -482,6 +401,7 @@ mod tests {
         let sample = |uptime, rounds, steal| Sample {
             uptime,
             rounds,
+            counted: uptime,
             folded: 3,
             times: CpuTimes { idle: 0, steal },
         };
@@ -496,13 +416,6 @@ mod tests {
             text.contains("steal 25.0 %, cores 1/4, rounds     3"),
             "{text}"
         );
-    }
-
-    #[test]
-    fn events_are_names_and_numbers() {
-        assert_eq!(parse_event("folds 3"), Some(("folds".into(), 3)));
-        assert_eq!(parse_event("folds"), None);
-        assert_eq!(parse_event("folds many"), None);
     }
 
     #[test]

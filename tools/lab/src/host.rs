@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 
 /// How long to look.
 const SPAN: Duration = Duration::from_secs(1);
+/// More than this, before the guests start, deserves a note.
+const BUSY_PCT: f64 = 15.0;
 
 /// Busy and all time of the first line of `/proc/stat`.
 fn parse_stat(text: &str) -> Option<(u64, u64)> {
@@ -33,6 +35,16 @@ pub fn busy_pct() -> Result<f64> {
     let (busy_after, after) = read()?;
     let all = after.saturating_sub(before).max(1);
     Ok(100.0 * busy_after.saturating_sub(busy_before) as f64 / all as f64)
+}
+
+/// Says so if the host is too busy for a fair measurement.
+pub fn warn_if_busy(busy: f64) {
+    if busy > BUSY_PCT {
+        println!(
+            "Note: other processes take {busy:.0} % of this machine's CPUs; guests cannot give that \
+             back to each other, and the numbers will suffer"
+        );
+    }
 }
 
 #[cfg(test)]

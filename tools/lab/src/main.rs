@@ -10,6 +10,7 @@ mod control;
 mod demo;
 mod guest;
 mod host;
+mod lab;
 mod memory;
 mod picture;
 mod publisher;
@@ -185,15 +186,7 @@ impl DemoArgs {
                 self.settle
             );
         }
-        if plan.guests * plan.config.vcpus <= plan.host_cpus {
-            bail!(
-                "{} guests of {} CPUs do not contend for the {} CPUs here: use more (--guests, --vcpus), or \
-                 give the lab fewer (taskset -c 0,1)",
-                plan.guests,
-                plan.config.vcpus,
-                plan.host_cpus
-            );
-        }
+        lab::check_contention(plan.guests, plan.config.vcpus, plan.host_cpus)?;
         Ok(plan)
     }
 }

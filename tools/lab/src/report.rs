@@ -395,6 +395,7 @@ pub(crate) mod tests {
             .map(|s| Sample {
                 uptime: 100.0 + s as f64,
                 rounds: s * rounds,
+                counted: 100.0 + s as f64,
                 folded: usize::from(s > 5),
                 times: CpuTimes {
                     idle: s.saturating_sub(5) * 100,
@@ -450,6 +451,7 @@ pub(crate) mod tests {
         let sample = Sample {
             uptime: 1.0,
             rounds: 0,
+            counted: 1.0,
             folded: 0,
             times: CpuTimes::default(),
         };

@@ -38,13 +38,15 @@ impl CpuTimes {
     }
 }
 
-/// One sample: `UPTIME ROUNDS FOLDED TIME...`.
+/// One sample: `UPTIME ROUNDS COUNTED FOLDED TIME...`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// Guest time, in seconds.
     pub uptime: f64,
     /// Rounds of the load done so far.
     pub rounds: u64,
+    /// When the last of them was done, in guest time; the time of the sample for rounds that take next to none.
+    pub counted: f64,
     /// CPUs that are soft offline.
     pub folded: usize,
     /// All CPUs together.
@@ -60,19 +62,26 @@ impl Sample {
                 .next()
                 .with_context(|| format!("{line:?} has no {what}"))
         };
-        let uptime: f64 = next("uptime")?.parse().context("the uptime is no number")?;
-        ensure!(uptime.is_finite() && uptime >= 0.0, "uptime {uptime}");
+        let uptime = parse_uptime(next("uptime")?)?;
         let rounds = next("rounds")?
             .parse()
             .context("the rounds are no number")?;
+        let counted = parse_uptime(next("time of the last round")?)?;
         let folded = cpulist_len(next("folded CPUs")?)?;
         Ok(Self {
             uptime,
             rounds,
+            counted,
             folded,
             times: CpuTimes::parse(fields)?,
         })
     }
+}
+
+fn parse_uptime(text: &str) -> Result<f64> {
+    let uptime: f64 = text.parse().context("the uptime is no number")?;
+    ensure!(uptime.is_finite() && uptime >= 0.0, "uptime {uptime}");
+    Ok(uptime)
 }
 
 /// Counts the CPUs of a kernel cpulist; `none` stands for the empty one.
@@ -139,7 +148,7 @@ impl Span {
 mod tests {
     use super::*;
 
-    const LINE: &str = "12.34 56 2-3 100 0 200 300 7 1 2 400 0 0";
+    const LINE: &str = "12.34 56 12.01 2-3 100 0 200 300 7 1 2 400 0 0";
 
     #[test]
     fn parses_a_sample() {
@@ -149,6 +158,7 @@ mod tests {
             Sample {
                 uptime: 12.34,
                 rounds: 56,
+                counted: 12.01,
                 folded: 2,
                 times: CpuTimes {
                     idle: 307,
@@ -162,12 +172,13 @@ mod tests {
     fn refuses_broken_samples() {
         for line in [
             "",
-            "x 1 none 1 2 3 4 5 6 7 8",
-            "inf 1 none 1 2 3 4 5 6 7 8",
-            "1.0 -1 none 1 2 3 4 5 6 7 8",
-            "1.0 1 none 1 2 3 4 5 6 7",
-            "1.0 1 3-1 1 2 3 4 5 6 7 8",
-            "1.0 1 none 1 2 3 x 5 6 7 8",
+            "x 1 1.0 none 1 2 3 4 5 6 7 8",
+            "inf 1 1.0 none 1 2 3 4 5 6 7 8",
+            "1.0 -1 1.0 none 1 2 3 4 5 6 7 8",
+            "1.0 1 none 1 2 3 4 5 6 7 8",
+            "1.0 1 1.0 none 1 2 3 4 5 6 7",
+            "1.0 1 1.0 3-1 1 2 3 4 5 6 7 8",
+            "1.0 1 1.0 none 1 2 3 x 5 6 7 8",
         ] {
             assert!(Sample::parse(line).is_err(), "{line:?}");
         }
@@ -193,6 +204,7 @@ mod tests {
         Sample {
             uptime,
             rounds,
+            counted: uptime,
             folded: 0,
             times: CpuTimes { idle, steal },
         }
