@@ -10,13 +10,14 @@ LAB := build/tools/release/corefold-lab
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check toolchain tree kernel modules debug-kernel boot tools host-tests kunit selftests lab \
-	bench-fold bench-hooks bench-pack lint refresh discard clean
+	bench bench-fold bench-hooks bench-pack bench-period lint refresh discard clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 	@echo
 	@echo "  ARCH=x86_64; TOOLCHAIN=host uses this machine's compilers; KSRC=DIR another 7.3.y tree;"
 	@echo "  KDIR=DIR (with modules) builds the module against a patched build tree; JOBS=N."
+	@echo "  BENCH='--loads lock --vcpus 8 ...' (with bench); see '$(LAB) bench --help'."
 
 demo: tools kernel ## the main job: two guests contend for the host, without and with corefold
 	$(IN) $(LAB) demo
@@ -64,6 +65,9 @@ selftests: debug-kernel ## kselftests in booted guests, on the debug kernel
 lab: debug-kernel tools ## a short run of the two-guest lab, on the debug kernel
 	$(IN) $(LAB) demo --quick --kernel debug
 
+bench: kernel tools ## ways to choose the number of cores, under many loads (QUICK=1: in a quarter of an hour)
+	$(IN) $(LAB) bench $(if $(QUICK),--quick) $(BENCH)
+
 bench-fold: kernel ## how long a fold takes, beside a real offline
 	@scripts/bench-fold.sh
 
@@ -72,6 +76,9 @@ bench-hooks: kernel ## guest instructions with hooks unclaimed, and claimed, aga
 
 bench-pack: kernel ## where busy threads run on ranked CPUs, beside the stock kernel
 	@scripts/bench-pack.sh
+
+bench-period: kernel ## guest instructions of a period of the governor (POLICY=name)
+	@POLICY="$(POLICY)" scripts/bench-period.sh
 
 lint: tree ## rustfmt, clippy, checkpatch, kernel-doc, shellcheck, reuse
 	@scripts/lint.sh

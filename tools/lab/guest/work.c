@@ -92,17 +92,17 @@ static void burst(void)
 }
 
 /*
- * A lock that all want: a fifth of the work is done under it, so that from five workers on they queue. It spins for a
- * moment before it sleeps, as locks of busy programs do.
+ * A lock that all want: half of the work is done under it, so that from two workers on they queue. It spins for a moment
+ * before it sleeps, as locks of busy programs do.
  */
 static void lock(void)
 {
 	for (int i = 0; i < 50; i++) {
 		if (pthread_mutex_lock(&shared->lock))
 			die("the lock");
-		steps(2000);
+		steps(4000);
 		pthread_mutex_unlock(&shared->lock);
-		steps(8000);
+		steps(4000);
 	}
 }
 

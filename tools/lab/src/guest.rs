@@ -239,6 +239,11 @@ impl Guest {
         Ok(())
     }
 
+    /// The emulator's process.
+    pub fn pid(&self) -> u32 {
+        self.emulator.0.id()
+    }
+
     /// Host run delay of this guest's CPUs so far, in seconds.
     pub fn run_delay(&self) -> f64 {
         self.publisher

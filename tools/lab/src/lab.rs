@@ -26,17 +26,17 @@ pub struct Job {
 
 impl Job {
     /// A load that goes on until it is stopped. `arguments` are those of `scripts/guest/lab-load`.
-    pub fn endless(arguments: String) -> Self {
+    pub fn endless(arguments: impl Into<String>) -> Self {
         Self {
-            arguments,
+            arguments: arguments.into(),
             endless: true,
         }
     }
 
     /// A load that is given its time, and ends.
-    pub fn timed(arguments: String) -> Self {
+    pub fn timed(arguments: impl Into<String>) -> Self {
         Self {
-            arguments,
+            arguments: arguments.into(),
             endless: false,
         }
     }
@@ -220,12 +220,12 @@ mod tests {
 
     #[test]
     fn jobs_end_as_they_are() {
-        let endless = Job::endless("work compute 4".into());
+        let endless = Job::endless("work compute 4");
         assert_eq!(
             (endless.start().as_str(), endless.end()),
             ("start work compute 4", "stop")
         );
-        assert_eq!(Job::timed("stress vm 4 2".into()).end(), "finish");
+        assert_eq!(Job::timed("stress 2 vm 4").end(), "finish");
     }
 
     #[test]

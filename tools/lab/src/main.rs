@@ -6,6 +6,7 @@
 //! run delay); that is steal. The lab keeps a page in each guest's memory current with it, and the guest's steal clock
 //! reads that page. The demo then shows what corefold makes of it.
 
+mod bench;
 mod control;
 mod demo;
 mod guest;
@@ -24,14 +25,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
+use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::bench::{Arm, Timing};
 use crate::demo::{Plan, Thresholds};
 use crate::guest::Config;
-use crate::report::Report;
+use crate::report::Check;
 
 /// Somebody pressed ctrl-C, or the like.
 #[derive(Debug)]
@@ -63,6 +67,14 @@ enum Action {
     /// demo.json and demo.svg (a quick run: lab.json and lab.svg) in the results folder. Exit status: 0 if all checks
     /// passed, 1 if not or if the run failed, 130 if interrupted.
     Demo(DemoArgs),
+    /// Compares ways to decide how many cores to use, under many loads
+    ///
+    /// Run it in the project's top directory, inside the toolchain ('make bench' does). Two guests run the same load,
+    /// and the arms take turns on them: without corefold, the step policy with each of the published sets of
+    /// constants, and the fixed number of cores that does best. Results go to bench.json, bench.svg and bench-onset.svg
+    /// in the results folder. Exit status: 0 if the bench ran to its end and the guests' kernels had nothing to
+    /// complain of, whatever the figures are; 1 if not; 130 if interrupted.
+    Bench(BenchArgs),
 }
 
 #[derive(Args)]
@@ -120,6 +132,91 @@ struct DemoArgs {
     build: PathBuf,
 }
 
+#[derive(Args)]
+struct BenchArgs {
+    /// A selection of loads in short slots, for less than a quarter of an hour
+    #[arg(long)]
+    quick: bool,
+    /// Which build of the kernel: build/ARCH, or with a variant build/ARCH-VARIANT
+    #[arg(long, value_name = "VARIANT", default_value = "")]
+    kernel: String,
+    /// CPUs of the guests, size by size
+    #[arg(long, value_delimiter = ',', default_values_t = [4, 8, 12], value_parser = within(1..=64))]
+    vcpus: Vec<usize>,
+    /// Memory of each guest, in MiB
+    #[arg(long, default_value_t = 768, value_parser = clap::value_parser!(u64).range(64..=memory::MAX_MIB))]
+    memory: u64,
+    /// Only these loads
+    #[arg(long, value_name = "LOAD", value_delimiter = ',')]
+    loads: Vec<String>,
+    /// A further arm: the module with these knobs, on top of its defaults
+    #[arg(long, value_name = "NAME=KNOB:VALUE,...", value_parser = Arm::parse)]
+    arm: Vec<Arm>,
+    /// How often each arm runs in each row [default: 3; quick: 2]
+    #[arg(long, value_parser = within(1..=100))]
+    repeats: Option<usize>,
+    /// Seconds of a slot [default: 30; quick: 4]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(2..=3600))]
+    seconds: Option<u64>,
+    /// Seconds after which a slot counts as settled [default: 15; quick: 2]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    settle: Option<u64>,
+    /// Seconds for which each fixed number of cores is tried [default: 8; quick: 1]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    search: Option<u64>,
+    /// The module's interval [default: 1000; quick: 150]
+    #[arg(long, value_name = "MILLISECONDS", value_parser = clap::value_parser!(u64).range(100..=100_000))]
+    interval_ms: Option<u64>,
+    /// The emulator
+    #[arg(long, value_name = "PROGRAM", default_value = "qemu-system-x86_64")]
+    qemu: PathBuf,
+    /// The build folder
+    #[arg(long, value_name = "DIR", default_value = "build")]
+    build: PathBuf,
+}
+
+impl BenchArgs {
+    fn plan(&self) -> Result<bench::Plan> {
+        let pick = |long, quick| if self.quick { quick } else { long };
+        let mut arms = Arm::all();
+        arms.extend(self.arm.iter().cloned());
+        let plan = bench::Plan {
+            qemu: self.qemu.clone(),
+            kernel: kernel(&self.build, &self.kernel),
+            memory: self.memory,
+            sizes: self.vcpus.clone(),
+            host_cpus: host_cpus()?,
+            arms,
+            loads: self.loads.clone(),
+            quick: self.quick,
+            timing: Timing {
+                interval_ms: self.interval_ms.unwrap_or(pick(1000, 150)),
+                seconds: self.seconds.unwrap_or(pick(30, 4)),
+                settle: self.settle.unwrap_or(pick(15, 2)),
+                search: self.search.unwrap_or(pick(8, 1)),
+                sample: Duration::from_millis(pick(1000, 500)),
+                repeats: self.repeats.unwrap_or(pick(3, 2) as usize),
+            },
+            dir: self.build.join("lab"),
+        };
+        plan.check()?;
+        Ok(plan)
+    }
+}
+
+/// The folder of a kernel build.
+fn kernel(build: &Path, variant: &str) -> PathBuf {
+    build.join(match variant {
+        "" => "x86_64".to_string(),
+        variant => format!("x86_64-{variant}"),
+    })
+}
+
+fn host_cpus() -> Result<usize> {
+    let cpus = std::thread::available_parallelism().context("counting CPUs")?;
+    Ok(cpus.get())
+}
+
 fn within(
     range: std::ops::RangeInclusive<usize>,
 ) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {
@@ -143,21 +240,15 @@ impl DemoArgs {
 
     fn plan(&self) -> Result<Plan> {
         let pick = |long, quick| if self.quick { quick } else { long };
-        let name = match self.kernel.as_str() {
-            "" => "x86_64".to_string(),
-            variant => format!("x86_64-{variant}"),
-        };
         let plan = Plan {
             config: Config {
                 qemu: self.qemu.clone(),
-                kernel: self.build.join(name),
+                kernel: kernel(&self.build, &self.kernel),
                 vcpus: self.vcpus,
                 memory: self.memory,
             },
             guests: self.guests,
-            host_cpus: std::thread::available_parallelism()
-                .context("counting CPUs")?
-                .get(),
+            host_cpus: host_cpus()?,
             module_arguments: self.module_args.clone(),
             groups: self.groups,
             loops: self.loops,
@@ -207,36 +298,65 @@ fn lock(dir: &Path) -> Result<File> {
     }
 }
 
-fn demo(args: &DemoArgs) -> Result<bool> {
-    let plan = args.plan()?;
-    let _lock = lock(&plan.dir)?;
+/// Notes that somebody wants to end this. The second time ends the lab at once, and the emulators follow.
+fn interrupts() -> Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // The second one ends the lab at once, and the emulators follow.
         signal_hook::flag::register_conditional_shutdown(signal, 130, interrupted.clone())?;
         signal_hook::flag::register(signal, interrupted.clone())?;
     }
-    let report = demo::run(&plan, &interrupted)?;
+    Ok(interrupted)
+}
+
+fn write_json(report: &impl Serialize, path: &Path) -> Result<()> {
+    if let Some(dir) = path.parent() {
+        fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
+    }
+    fs::write(path, serde_json::to_string_pretty(report)? + "\n")
+        .with_context(|| format!("writing {}", path.display()))
+}
+
+fn demo(args: &DemoArgs) -> Result<bool> {
+    let plan = args.plan()?;
+    let _lock = lock(&plan.dir)?;
+    let report = demo::run(&plan, &interrupts()?)?;
     let (dir, name) = args.results();
-    fs::create_dir_all(&dir).with_context(|| format!("making {}", dir.display()))?;
     let (json, svg) = (
         dir.join(format!("{name}.json")),
         dir.join(format!("{name}.svg")),
     );
-    fs::write(&json, serde_json::to_string_pretty(&report)? + "\n")
-        .with_context(|| format!("writing {}", json.display()))?;
+    write_json(&report, &json)?;
     picture::draw(&report, &svg)?;
     println!("\n{}", report.summary());
-    print_checks(&report, args.quick);
+    print_checks(&report.checks, args.quick);
     println!("\nResults: {} and {}", json.display(), svg.display());
     Ok(report.passed())
 }
 
-fn print_checks(report: &Report, ktap: bool) {
+fn bench(args: &BenchArgs) -> Result<bool> {
+    let plan = args.plan()?;
+    let _lock = lock(&plan.dir)?;
+    let report = bench::run(&plan, &interrupts()?)?;
+    let [json, ratios, onset] = bench::results(&args.build.join("results"));
+    write_json(&report, &json)?;
+    bench::draw(&report, &ratios, &onset)?;
+    println!("\n{}", report.tables());
+    print_checks(&report.checks, false);
+    println!(
+        "\nResults after {:.0} s: {}, {} and {}",
+        report.took_s,
+        json.display(),
+        ratios.display(),
+        onset.display()
+    );
+    Ok(report.checks.iter().all(|check| check.pass))
+}
+
+fn print_checks(checks: &[Check], ktap: bool) {
     if ktap {
-        println!("KTAP version 1\n1..{}", report.checks.len());
+        println!("KTAP version 1\n1..{}", checks.len());
     }
-    for (number, check) in report.checks.iter().enumerate() {
+    for (number, check) in checks.iter().enumerate() {
         let detail = check.detail.replace('\n', "; ");
         match (ktap, check.pass) {
             (true, true) => println!("ok {} {}: {detail}", number + 1, check.name),
@@ -248,8 +368,11 @@ fn print_checks(report: &Report, ktap: bool) {
 }
 
 fn main() -> ExitCode {
-    let Action::Demo(args) = Cli::parse().command;
-    match demo(&args) {
+    let passed = match Cli::parse().command {
+        Action::Demo(args) => demo(&args),
+        Action::Bench(args) => bench(&args),
+    };
+    match passed {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
             eprintln!("corefold-lab: not all that had to hold held: see the lines above");
@@ -269,8 +392,10 @@ mod tests {
 
     fn plan(arguments: &[&str]) -> Result<Plan> {
         let cli = Cli::try_parse_from([&["corefold-lab", "demo"], arguments].concat())?;
-        let Action::Demo(args) = cli.command;
-        args.plan()
+        match cli.command {
+            Action::Demo(args) => args.plan(),
+            Action::Bench(_) => bail!("not a demo"),
+        }
     }
 
     #[test]
@@ -301,6 +426,36 @@ mod tests {
             &["--nonsense"],
         ] {
             assert!(plan(arguments).is_err(), "{arguments:?}");
+        }
+    }
+
+    fn bench_plan(arguments: &[&str]) -> Result<bench::Plan> {
+        let cli = Cli::try_parse_from([&["corefold-lab", "bench"], arguments].concat())?;
+        match cli.command {
+            Action::Bench(args) => args.plan(),
+            Action::Demo(_) => bail!("not a bench"),
+        }
+    }
+
+    #[test]
+    fn a_quick_bench_is_short() {
+        let long = bench_plan(&["--vcpus", "32,64"]).unwrap();
+        assert_eq!((long.timing.interval_ms, long.timing.repeats), (1000, 3));
+        assert_eq!(long.sizes, [32, 64]);
+        let quick = bench_plan(&["--vcpus", "64", "--quick", "--arm", "x=confirm:9"]).unwrap();
+        assert_eq!((quick.timing.interval_ms, quick.timing.repeats), (150, 2));
+        assert_eq!(quick.arms.len(), Arm::all().len() + 1);
+    }
+
+    #[test]
+    fn bad_benches_are_refused() {
+        for arguments in [
+            &["--vcpus", "64", "--arm", "x=confirm"][..],
+            &["--vcpus", "64", "--loads", "nonsense"],
+            &["--vcpus", "64", "--seconds", "4", "--settle", "4"],
+            &["--vcpus", "64", "--interval-ms", "50"],
+        ] {
+            assert!(bench_plan(arguments).is_err(), "{arguments:?}");
         }
     }
 
