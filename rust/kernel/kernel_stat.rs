@@ -2,7 +2,8 @@
 
 //! Kernel statistics.
 //!
-//! C header: [`include/linux/kernel_stat.h`](srctree/include/linux/kernel_stat.h)
+//! C headers: [`include/linux/kernel_stat.h`](srctree/include/linux/kernel_stat.h),
+//! [`include/linux/sched/stat.h`](srctree/include/linux/sched/stat.h)
 
 use crate::{
     bindings,
@@ -96,4 +97,24 @@ pub fn cpu_time(cpu: CpuId, what: CpuTime) -> u64 {
 
     // SAFETY: `cpu` is a possible CPU, so that its per-CPU data exists.
     unsafe { bindings::kcpustat_field(usage, i32::from(cpu)) }
+}
+
+/// Returns how many tasks run or are ready to run on the CPUs that are online.
+///
+/// Corresponds to `nr_running()` in C, and to `procs_running` of `/proc/stat`. The caller is one of
+/// them. The CPUs are looked at one after the other, so the sum may never have been true at any one
+/// moment.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::kernel_stat::nr_running;
+///
+/// // Whoever asks does run.
+/// assert!(nr_running() >= 1);
+/// # Ok::<(), Error>(())
+/// ```
+pub fn nr_running() -> u32 {
+    // SAFETY: Always safe to call.
+    unsafe { bindings::nr_running() }
 }
