@@ -34,6 +34,9 @@ pub const CONFIRM: (u32, u32) = (1, 10);
 /// at most the scheduler's full capacity so far.
 pub const GUARD_GAP: (u32, u32) = (0, CAPACITY);
 
+/// How many samples that a policy wants soon fit into an interval.
+const SOON: u32 = 10;
+
 /// The longest text that a knob takes.
 pub const TEXT_MAX: usize = 32;
 
@@ -204,13 +207,14 @@ pub struct Config {
 impl Config {
     /// What holds unless something else is asked for. Interval and thresholds are those on which
     /// the published work on steal settled: five and two per cent, once a second. Its first form
-    /// asked for two samples that agree; that is kept, as one may be a fluke.
+    /// asked for two samples that agree; that is kept, as one may be a fluke. The thresholds, and
+    /// how many samples must agree, are for the policies that heed them.
     ///
     /// Nothing is packed and nothing guarded, as long as nobody says where CPUs are that should go
     /// first.
     pub const DEFAULT: Config = Config {
         enabled: true,
-        policy: Kind::Step,
+        policy: Kind::Proportional,
         interval_ms: 1_000,
         steal_high_bp: 500,
         steal_low_bp: 200,
@@ -324,9 +328,14 @@ impl Config {
         }
     }
 
-    /// Returns the sampling interval in nanoseconds.
-    pub fn interval_ns(&self) -> u64 {
-        u64::from(self.interval_ms) * crate::sample::MSEC
+    /// Returns the time to the next sample in milliseconds: an interval, or a tenth of one if the
+    /// policy wants it `soon`. Samples never come faster than the shortest interval.
+    pub fn delay_ms(&self, soon: bool) -> u32 {
+        if soon {
+            (self.interval_ms / SOON).max(INTERVAL_MS.0)
+        } else {
+            self.interval_ms
+        }
     }
 }
 
@@ -400,7 +409,6 @@ mod tests {
         assert!(set(Knob::Confirm, b"010").is_ok_and(|config| config.confirm == 10));
         assert!(set(Knob::FloorCores, b"8").is_ok_and(|config| config.floor_cores == 8));
         assert!(set(Knob::Enabled, b"0\n").is_ok_and(|config| !config.enabled));
-        assert!(set(Knob::Policy, b"step\n").is_ok_and(|config| config == Config::DEFAULT));
         assert!(set(Knob::Guard, b"strict").is_ok_and(|config| config.guard == Guard::Strict));
         assert!(set(Knob::GuardGap, b"0").is_ok_and(|config| config.guard_gap == 0));
         assert!(set(Knob::GuardGap, b"1024").is_ok_and(|config| config.guard_gap == 1024));
@@ -410,6 +418,8 @@ mod tests {
         assert!(set(Knob::AsymLevels, b"\n").is_ok_and(|config| config == Config::DEFAULT));
         assert!(set(Knob::AsymLevels, b"none").is_ok_and(|config| config == Config::DEFAULT));
         assert!(set(Knob::RankSteal, b"on").is_ok_and(|config| config.rank_steal));
+        assert!(set(Knob::Policy, b"step\n").is_ok_and(|config| config.policy == Kind::Step));
+        assert!(set(Knob::Policy, b"proportional").is_ok_and(|config| config == Config::DEFAULT));
     }
 
     #[test]
@@ -445,6 +455,18 @@ mod tests {
         ];
         for (knob, text, (low, high)) in values {
             assert!(set(knob, text) == Err(Wrong::Range(low, high)));
+        }
+    }
+
+    #[test]
+    fn soon_is_never_faster_than_the_shortest_interval() {
+        for (interval_ms, soon_ms) in [(100, 100), (500, 100), (1_000, 100), (100_000, 10_000)] {
+            let config = Config {
+                interval_ms,
+                ..Config::DEFAULT
+            };
+            assert_eq!(config.delay_ms(true), soon_ms);
+            assert_eq!(config.delay_ms(false), interval_ms);
         }
     }
 

@@ -9,6 +9,7 @@
 use kernel::{
     fmt,
     impl_has_delayed_work,
+    kernel_stat::nr_running,
     new_delayed_work,
     new_mutex,
     prelude::*,
@@ -67,8 +68,10 @@ use crate::{
     policy::{
         Law,
         Policy,
+        Usage,
         Verdict,
-        View, //
+        View,
+        INTERVAL, //
     },
     sample::{
         Clock,
@@ -200,6 +203,11 @@ struct State {
     clock: Clock,
     policy: Policy,
     sample: Sample,
+    usage: Usage,
+    /// The length of the last period in nanoseconds.
+    elapsed: u64,
+    /// The next sample is wanted soon.
+    soon: bool,
     blind: u32,
     refused: u32,
     shrinks: usize,
@@ -233,6 +241,9 @@ impl State {
             clock: Clock::new(),
             policy: Policy::new(config.policy),
             sample: Sample::Unknown,
+            usage: Usage::NONE,
+            elapsed: 0,
+            soon: false,
             blind: 0,
             refused: 0,
             shrinks: soft_offline::shrinks(),
@@ -376,6 +387,9 @@ impl State {
 
     /// Looks at what the last period brought, and acts on it.
     fn period(&mut self) {
+        let asked_ns = self.delay_ns();
+
+        self.soon = false;
         self.events.samples += 1;
         self.events.hotplugs = self.hotplugged.count();
 
@@ -384,7 +398,7 @@ impl State {
         self.machine.refresh();
         self.notice_shrinks();
         self.sample = if mode == Mode::Running {
-            self.take_sample()
+            self.take_sample(asked_ns)
         } else {
             Sample::Unknown
         };
@@ -412,13 +426,16 @@ impl State {
         self.note(active, active, "shrink", "scheduler");
     }
 
-    fn take_sample(&mut self) -> Sample {
-        let period = self
-            .clock
-            .advance(self.birth.age(), self.config.interval_ns());
+    /// Returns the time that is left until the next sample, in nanoseconds.
+    fn delay_ns(&self) -> u64 {
+        u64::from(self.config.delay_ms(self.soon)) * MSEC
+    }
+
+    fn take_sample(&mut self, asked_ns: u64) -> Sample {
+        let period = self.clock.advance(self.birth.age(), asked_ns);
         self.events.period(period);
 
-        let elapsed = match period {
+        self.elapsed = match period {
             Period::Plain(elapsed) => elapsed,
             _ => {
                 self.machine.forget();
@@ -426,9 +443,11 @@ impl State {
                 0
             }
         };
-        self.machine
-            .read(elapsed, &self.hotplugged, &mut self.events)
-            .sample()
+        let totals = self
+            .machine
+            .read(self.elapsed, &self.hotplugged, &mut self.events);
+        self.usage = totals.usage();
+        totals.sample()
     }
 
     /// Asks the policy, and does what it wants.
@@ -436,6 +455,7 @@ impl State {
         self.blind = 0;
         let verdict = self.verdict(steal_bp, count);
 
+        self.soon = verdict.soon;
         trace::decision(count.active, &verdict);
         if self.refused > 0 {
             self.refused -= 1;
@@ -451,9 +471,20 @@ impl State {
             active: count.active,
             total: count.eligible,
             floor: self.floor(),
+            usage: self.usage,
+            elapsed: self.elapsed_parts(),
+            // All but the one that asks.
+            runnable: nr_running().saturating_sub(1),
         };
 
         self.policy.decide(&view, &self.config.tuning())
+    }
+
+    /// Returns the length of the last period, where an interval is [`INTERVAL`].
+    fn elapsed_parts(&self) -> u32 {
+        let part = u64::from(self.config.interval_ms) * MSEC / u64::from(INTERVAL);
+
+        u32::try_from(self.elapsed / part).unwrap_or(u32::MAX)
     }
 
     /// Returns how many cores must be used at least.
@@ -794,8 +825,8 @@ impl WorkItem for Governor {
         }
 
         state.period();
-        let interval_ms = state.config.interval_ms;
+        let delay_ms = state.config.delay_ms(state.soon);
         drop(state);
-        this.schedule(interval_ms);
+        this.schedule(delay_ms);
     }
 }

@@ -66,6 +66,7 @@ use crate::{
     },
     sample::{
         self,
+        CoreTimes,
         Reading,
         Times,
         Totals, //
@@ -150,11 +151,24 @@ struct OfCore {
     /// Where it is in the row of cores.
     at: usize,
     share: Share,
+    /// What it did in this period.
+    times: CoreTimes,
     /// For how long its CPUs ran in this period, and did not get to run.
     got: u64,
     stolen: u64,
     worth: u64,
     fold: bool,
+}
+
+impl OfCore {
+    /// Adds what one of its CPUs had to say.
+    fn add(&mut self, reading: Reading, elapsed: u64) {
+        self.times.add(reading, elapsed);
+        if let Reading::Good(delta) = reading {
+            self.got = self.got.saturating_add(delta.busy);
+            self.stolen = self.stolen.saturating_add(delta.steal);
+        }
+    }
 }
 
 impl Slot {
@@ -167,6 +181,7 @@ impl Slot {
         of_core: OfCore {
             at: 0,
             share: Share::FULL,
+            times: CoreTimes::NONE,
             got: 0,
             stolen: 0,
             worth: 0,
@@ -387,24 +402,26 @@ impl Machine {
                 Reading::Good(delta) => Some(sample::ratio_bp(delta.steal, elapsed)),
                 _ => None,
             };
-            let core = slot.core;
-            match reading {
-                Reading::Good(delta) => self.add_to_core(core, &delta),
-                Reading::Bad(bad) => events.bad(bad),
-                Reading::Baseline | Reading::Settling => (),
+            if let Reading::Bad(bad) = reading {
+                events.bad(bad);
             }
             totals.add(reading, elapsed, !self.folded.test(cpu));
+            if let Some(core) = slot.core {
+                self.slots[core as usize].of_core.add(reading, elapsed);
+            }
         }
+        self.add_cores(&mut totals, elapsed);
         self.share(elapsed);
         totals
     }
 
-    fn add_to_core(&mut self, core: Option<u32>, delta: &Times) {
-        if let Some(core) = core {
-            let of_core = &mut self.slots[core as usize].of_core;
+    fn add_cores(&mut self, totals: &mut Totals, elapsed: u64) {
+        for core in self.cores.iter() {
+            let times = core::mem::take(&mut self.slots[core.number as usize].of_core.times);
 
-            of_core.got = of_core.got.saturating_add(delta.busy);
-            of_core.stolen = of_core.stolen.saturating_add(delta.steal);
+            if core.eligible {
+                totals.add_core(&times, elapsed, !core.folded);
+            }
         }
     }
 

@@ -7,10 +7,19 @@
 //! A policy sees one sample after another and answers each with the number of cores that it wants
 //! in use and the reason. It knows nothing of which cores those are, and has no say in the bounds.
 
+#[path = "policy/proportional.rs"]
+pub mod proportional;
 #[path = "policy/step.rs"]
 pub mod step;
 
+use proportional::Proportional;
 use step::Step;
+
+/// A core in use for a whole period, in the unit of [`Usage`].
+pub const CORE: u32 = 1_000;
+
+/// A whole interval, in the unit of [`View::elapsed`].
+pub const INTERVAL: u32 = 1_000;
 
 /// What a policy may be tuned by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +32,30 @@ pub struct Tuning {
     pub confirm: u32,
 }
 
+/// What became of the time of the cores over a period, in thousandths of a core ([`CORE`]).
+///
+/// A core is as busy as the busiest of its SMT siblings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The cores ran: what the hypervisor granted of what was wanted. Of all cores, folded ones too.
+    pub granted: u32,
+    /// They had work, and the hypervisor did not run them. Of all cores, folded ones too.
+    pub stolen: u32,
+    /// The cores in use had nothing to run.
+    pub idle: u32,
+}
+
+impl Usage {
+    /// Nothing at all.
+    pub const NONE: Usage = Usage {
+        granted: 0,
+        stolen: 0,
+        idle: 0,
+    };
+}
+
 /// What a policy sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct View {
     /// The share of time that was stolen, in basis points.
     pub steal_bp: u32,
@@ -34,6 +65,12 @@ pub struct View {
     pub total: u32,
     /// Cores that must be used.
     pub floor: u32,
+    /// What became of the time.
+    pub usage: Usage,
+    /// The length of the period, in thousandths of the interval that was asked for ([`INTERVAL`]).
+    pub elapsed: u32,
+    /// Tasks that run or could, at the end of the period.
+    pub runnable: u32,
 }
 
 impl View {
@@ -62,6 +99,22 @@ pub enum Reason {
     Full,
     /// There are more or fewer cores in use than may be.
     Bounds,
+    /// Less was granted than the cores in use wanted.
+    Rate,
+    /// A little was stolen, but for long.
+    Surplus,
+    /// To give up cores did not lower steal.
+    Residue,
+    /// To see whether one more core is granted.
+    Probe,
+    /// It was granted.
+    Granted,
+    /// It was stolen.
+    Refused,
+    /// It is too soon to probe again.
+    Wait,
+    /// The counters did not move.
+    Stale,
 }
 
 impl Reason {
@@ -76,6 +129,14 @@ impl Reason {
             Reason::Floor => "floor",
             Reason::Full => "full",
             Reason::Bounds => "bounds",
+            Reason::Rate => "rate",
+            Reason::Surplus => "surplus",
+            Reason::Residue => "residue",
+            Reason::Probe => "probe",
+            Reason::Granted => "granted",
+            Reason::Refused => "stolen",
+            Reason::Wait => "wait",
+            Reason::Stale => "stale",
         }
     }
 }
@@ -87,11 +148,14 @@ pub struct Verdict {
     pub target: u32,
     /// Why.
     pub reason: Reason,
+    /// The next sample should come soon, after a tenth of the interval.
+    pub soon: bool,
 }
 
 /// A law by which the number of cores follows steal.
 pub trait Law {
-    /// Forgets the samples seen so far.
+    /// Forgets the last samples: what comes next does not continue them. What was learnt of the
+    /// hypervisor may stay.
     fn reset(&mut self);
 
     /// Takes a sample, and says how many cores to use.
@@ -101,17 +165,20 @@ pub trait Law {
 /// The policies by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// To what was granted.
+    Proportional,
     /// One core a step.
     Step,
 }
 
 impl Kind {
     /// Every policy.
-    pub const ALL: [Kind; 1] = [Kind::Step];
+    pub const ALL: [Kind; 2] = [Kind::Proportional, Kind::Step];
 
     /// Returns the name of the policy.
     pub fn name(self) -> &'static str {
         match self {
+            Kind::Proportional => "proportional",
             Kind::Step => "step",
         }
     }
@@ -125,6 +192,8 @@ impl Kind {
 /// A policy and what it remembers.
 #[derive(Clone, Copy, Debug)]
 pub enum Policy {
+    /// See [`proportional`].
+    Proportional(Proportional),
     /// See [`step`].
     Step(Step),
 }
@@ -133,6 +202,7 @@ impl Policy {
     /// Creates a policy that has seen nothing.
     pub const fn new(kind: Kind) -> Self {
         match kind {
+            Kind::Proportional => Policy::Proportional(Proportional::new()),
             Kind::Step => Policy::Step(Step::new()),
         }
     }
@@ -140,6 +210,7 @@ impl Policy {
     /// Returns which policy this is.
     pub fn kind(&self) -> Kind {
         match self {
+            Policy::Proportional(_) => Kind::Proportional,
             Policy::Step(_) => Kind::Step,
         }
     }
@@ -148,12 +219,14 @@ impl Policy {
 impl Law for Policy {
     fn reset(&mut self) {
         match self {
+            Policy::Proportional(proportional) => proportional.reset(),
             Policy::Step(step) => step.reset(),
         }
     }
 
     fn decide(&mut self, view: &View, tuning: &Tuning) -> Verdict {
         match self {
+            Policy::Proportional(proportional) => proportional.decide(view, tuning),
             Policy::Step(step) => step.decide(view, tuning),
         }
     }
@@ -181,10 +254,10 @@ mod tests {
     #[test]
     fn bounds_hold_even_if_they_cross() {
         let view = View {
-            steal_bp: 0,
             active: 1,
             total: 2,
             floor: 5,
+            ..View::default()
         };
         assert_eq!(view.bounded(0), 2);
         assert_eq!(view.bounded(9), 2);

@@ -10,6 +10,11 @@
 //! time that passed. What is not trusted is left out and counted, never acted on; the next period
 //! starts afresh.
 
+use crate::policy::{
+    Usage,
+    CORE, //
+};
+
 /// One hundred per cent, in basis points.
 pub const FULL_BP: u32 = 10_000;
 
@@ -216,6 +221,109 @@ impl Sample {
     }
 }
 
+/// What the CPUs of one core did in a period.
+///
+/// A core wants as much time as the one of its CPUs that wants most: the hypervisor runs all of
+/// them or none, or would do well to. What it was granted of that, it was granted as its CPUs were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreTimes {
+    wanted: u64,
+    stolen: u64,
+    total: u64,
+    known: bool,
+}
+
+impl CoreTimes {
+    /// Nothing yet.
+    pub const NONE: CoreTimes = CoreTimes {
+        wanted: 0,
+        stolen: 0,
+        total: 0,
+        known: false,
+    };
+
+    /// Adds what one of its CPUs had to say.
+    pub fn add(&mut self, reading: Reading, elapsed: u64) {
+        let Reading::Good(delta) = reading else {
+            return;
+        };
+        let total = delta.busy.saturating_add(delta.steal).min(elapsed);
+
+        self.known = true;
+        self.wanted = self.wanted.max(total);
+        self.stolen = self.stolen.saturating_add(delta.steal.min(total));
+        self.total = self.total.saturating_add(total);
+    }
+
+    /// Returns the times in millionths of a core; nothing if no CPU had anything to say.
+    fn parts(&self, elapsed: u64) -> Option<Parts> {
+        if !self.known || elapsed == 0 {
+            return None;
+        }
+
+        // The whole is divided, so that nothing overflows.
+        let part = |part: u64, whole: u64| (part / (whole / MILLION).max(1)).min(MILLION);
+        let wanted = part(self.wanted, elapsed);
+        let stolen = wanted * part(self.stolen, self.total) / MILLION;
+        Some(Parts {
+            granted: wanted - stolen,
+            stolen,
+            idle: MILLION - wanted,
+        })
+    }
+}
+
+/// A core for a whole period, in the unit of [`Parts`].
+const MILLION: u64 = 1_000_000;
+
+/// As [`Usage`], but in millionths of a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Parts {
+    granted: u64,
+    stolen: u64,
+    idle: u64,
+}
+
+impl Parts {
+    const NONE: Parts = Parts {
+        granted: 0,
+        stolen: 0,
+        idle: 0,
+    };
+
+    /// There are not as many cores as it would take for this to overflow.
+    fn add(&mut self, other: &Parts) {
+        self.granted += other.granted;
+        self.stolen += other.stolen;
+        self.idle += other.idle;
+    }
+
+    /// Returns what `cores` would have done, if `known` of them did this.
+    fn scaled(&self, cores: u32, known: u32) -> Parts {
+        let scale = |part: u64| part * u64::from(cores) / u64::from(known.max(1));
+
+        Parts {
+            granted: scale(self.granted),
+            stolen: scale(self.stolen),
+            idle: scale(self.idle),
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        let round = |part: u64| {
+            let unit = MILLION / u64::from(CORE);
+
+            u32::try_from((part + unit / 2) / unit).unwrap_or(u32::MAX)
+        };
+
+        Usage {
+            granted: round(self.granted),
+            stolen: round(self.stolen),
+            idle: round(self.idle),
+        }
+    }
+}
+
 /// Sums up the readings of one period.
 ///
 /// Steal of every CPU counts, also of the folded ones: what is pinned there still competes. The
@@ -227,6 +335,10 @@ pub struct Totals {
     time: u64,
     trusted: u32,
     expected: u32,
+    in_use: Parts,
+    folded: Parts,
+    known: u32,
+    cores: u32,
 }
 
 impl Totals {
@@ -237,6 +349,10 @@ impl Totals {
             time: 0,
             trusted: 0,
             expected: 0,
+            in_use: Parts::NONE,
+            folded: Parts::NONE,
+            known: 0,
+            cores: 0,
         }
     }
 
@@ -250,6 +366,31 @@ impl Totals {
                 self.trusted = self.trusted.saturating_add(1);
             }
         }
+    }
+
+    /// Adds one core; `in_use` if it is not folded.
+    pub fn add_core(&mut self, times: &CoreTimes, elapsed: u64, in_use: bool) {
+        let parts = times.parts(elapsed);
+
+        self.cores += u32::from(in_use);
+        match parts {
+            Some(parts) if in_use => {
+                self.known += 1;
+                self.in_use.add(&parts);
+            }
+            // A folded core that idles has nothing to spare: it is not used.
+            Some(parts) => self.folded.add(&Parts { idle: 0, ..parts }),
+            None => (),
+        }
+    }
+
+    /// Returns what became of the time of the cores. Cores in use of which nothing is known are
+    /// taken to have done what the others did.
+    pub fn usage(&self) -> Usage {
+        let mut parts = self.in_use.scaled(self.cores, self.known);
+
+        parts.add(&self.folded);
+        parts.usage()
     }
 
     /// Returns the share that was stolen; unknown if fewer than half of the CPUs in use gave a good
@@ -377,6 +518,67 @@ mod tests {
         assert_eq!(totals.sample(), Sample::Steal(2_500));
         totals.add(half, SEC, false);
         assert_eq!(totals.sample(), Sample::Steal(5_000));
+    }
+
+    #[test]
+    fn a_core_is_as_busy_as_its_busiest_cpu() {
+        let delta = |busy, steal| {
+            Reading::Good(Times {
+                steal,
+                busy,
+                idle: 0,
+            })
+        };
+        let usage = |core: &CoreTimes| core.parts(SEC).map(|parts| parts.usage());
+        let expect = |granted, stolen| {
+            Some(Usage {
+                granted,
+                stolen,
+                idle: 250,
+            })
+        };
+        let mut core = CoreTimes::default();
+        assert!(usage(&core).is_none());
+        core.add(Reading::Bad(Bad::Excess), SEC);
+        assert!(usage(&core).is_none());
+        core.add(delta(SEC / 2, SEC / 4), SEC);
+        core.add(delta(0, 0), SEC);
+        assert_eq!(usage(&core), expect(500, 250));
+        // Nothing is stolen from a second CPU with as much to do: that halves the share.
+        core.add(delta(SEC / 4 * 3, 0), SEC);
+        assert_eq!(usage(&core), expect(625, 125));
+        assert!(core.parts(0).is_none());
+    }
+
+    #[test]
+    fn usage_is_that_of_all_cores() {
+        let mut busy = CoreTimes::default();
+        busy.add(
+            Reading::Good(Times {
+                steal: SEC / 2,
+                busy: SEC / 2,
+                idle: 0,
+            }),
+            SEC,
+        );
+        let mut totals = Totals::new();
+        totals.add_core(&busy, SEC, true);
+        totals.add_core(&CoreTimes::default(), SEC, true);
+        totals.add_core(&CoreTimes::default(), SEC, false);
+        let usage = Usage {
+            granted: 1_000,
+            stolen: 1_000,
+            idle: 0,
+        };
+        assert_eq!(totals.usage(), usage);
+        totals.add_core(&busy, SEC, false);
+        let usage = Usage {
+            granted: 1_500,
+            stolen: 1_500,
+            idle: 0,
+        };
+        assert_eq!(totals.usage(), usage);
+        assert_eq!(Totals::new().usage(), Usage::NONE);
     }
 
     #[test]

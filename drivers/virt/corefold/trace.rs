@@ -34,6 +34,14 @@ fn reason_code(reason: Reason) -> c_int {
         Reason::Floor => 5,
         Reason::Full => 6,
         Reason::Bounds => 7,
+        Reason::Rate => 8,
+        Reason::Surplus => 9,
+        Reason::Residue => 10,
+        Reason::Probe => 11,
+        Reason::Granted => 12,
+        Reason::Refused => 13,
+        Reason::Wait => 14,
+        Reason::Stale => 15,
     }
 }
 

@@ -17,7 +17,15 @@
 			 { 4, "band" },			\
 			 { 5, "floor" },		\
 			 { 6, "full" },			\
-			 { 7, "bounds" })
+			 { 7, "bounds" },		\
+			 { 8, "rate" },			\
+			 { 9, "surplus" },		\
+			 { 10, "residue" },		\
+			 { 11, "probe" },		\
+			 { 12, "granted" },		\
+			 { 13, "stolen" },		\
+			 { 14, "wait" },		\
+			 { 15, "stale" })
 
 /* A period was looked at; steal is -1 if it is unknown. */
 TRACE_EVENT(corefold_sample,

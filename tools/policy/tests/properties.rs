@@ -182,7 +182,7 @@ proptest! {
     ) {
         let mut policy = Policy::new(Kind::Step);
         for (steal_bp, active, total, floor) in views {
-            let verdict = policy.decide(&View { steal_bp, active, total, floor }, &tuning);
+            let verdict = policy.decide(&View { steal_bp, active, total, floor, ..View::default() }, &tuning);
             prop_assert!(verdict.target <= total);
             prop_assert!(verdict.target >= floor.min(total));
         }
@@ -197,7 +197,7 @@ proptest! {
         let mut policy = Policy::new(Kind::Step);
         let mut active = total;
         for steal_bp in samples {
-            let verdict = policy.decide(&View { steal_bp, active, total, floor: 1 }, &tuning);
+            let verdict = policy.decide(&View { steal_bp, active, total, floor: 1, ..View::default() }, &tuning);
             match verdict.reason {
                 Reason::High => {
                     prop_assert_eq!(verdict.target, active - 1);
@@ -220,7 +220,7 @@ proptest! {
             let mut policy = Policy::new(Kind::Step);
             let mut active = from;
             for _ in 0..total + tuning.confirm {
-                active = policy.decide(&View { steal_bp, active, total, floor }, &tuning).target;
+                active = policy.decide(&View { steal_bp, active, total, floor, ..View::default() }, &tuning).target;
             }
             prop_assert_eq!(active, end);
         }
@@ -236,7 +236,7 @@ proptest! {
         for steal_bp in samples {
             high = if steal_bp >= tuning.steal_high_bp { high + 1 } else { 0 };
             low = if steal_bp <= tuning.steal_low_bp { low + 1 } else { 0 };
-            let view = View { steal_bp, active: 1_000, total: 2_000, floor: 1 };
+            let view = View { steal_bp, active: 1_000, total: 2_000, floor: 1, ..View::default() };
             let target = policy.decide(&view, &tuning).target;
             prop_assert_eq!(target < 1_000, high >= tuning.confirm);
             prop_assert_eq!(target > 1_000, low >= tuning.confirm);

@@ -83,7 +83,11 @@ impl Law for Step {
             (active, Reason::Band)
         };
 
-        Verdict { target, reason }
+        Verdict {
+            target,
+            reason,
+            soon: false,
+        }
     }
 }
 
@@ -107,6 +111,7 @@ mod tests {
             active,
             total: 4,
             floor: 1,
+            ..View::default()
         };
         let verdict = step.decide(&view, &TUNING);
         (verdict.target, verdict.reason)
