@@ -214,7 +214,7 @@ impl Config {
     /// first.
     pub const DEFAULT: Config = Config {
         enabled: true,
-        policy: Kind::Proportional,
+        policy: Kind::Step,
         interval_ms: 1_000,
         steal_high_bp: 500,
         steal_low_bp: 200,
@@ -418,8 +418,11 @@ mod tests {
         assert!(set(Knob::AsymLevels, b"\n").is_ok_and(|config| config == Config::DEFAULT));
         assert!(set(Knob::AsymLevels, b"none").is_ok_and(|config| config == Config::DEFAULT));
         assert!(set(Knob::RankSteal, b"on").is_ok_and(|config| config.rank_steal));
-        assert!(set(Knob::Policy, b"step\n").is_ok_and(|config| config.policy == Kind::Step));
-        assert!(set(Knob::Policy, b"proportional").is_ok_and(|config| config == Config::DEFAULT));
+        assert!(set(Knob::Policy, b"step\n").is_ok_and(|config| config == Config::DEFAULT));
+        assert!(
+            set(Knob::Policy, b"proportional")
+                .is_ok_and(|config| config.policy == Kind::Proportional)
+        );
     }
 
     #[test]

@@ -272,7 +272,7 @@ static int packing_domains(struct _test_data_asym *self)
 
 /* --- The interface --- */
 
-TEST_F(asym, has_one_owner)
+TEST_F_TIMEOUT(asym, has_one_owner, 120)
 {
 	EXPECT_EQ(-EBUSY, write_file(PACK "priority", "claim\n"));
 	ASSERT_EQ(0, write_file(PACK "priority", "release\n"));
@@ -280,7 +280,7 @@ TEST_F(asym, has_one_owner)
 	EXPECT_EQ(-EBUSY, write_file(PACK "priority", "claim\n"));
 }
 
-TEST_F(asym, begins_with_the_priorities_of_the_architecture)
+TEST_F_TIMEOUT(asym, begins_with_the_priorities_of_the_architecture, 120)
 {
 	int arch[MAX_CPUS] = {}, ours[MAX_CPUS] = {};
 
@@ -300,7 +300,7 @@ TEST_F(asym, begins_with_the_priorities_of_the_architecture)
 	ASSERT_EQ(0, write_file(PACK "priority", "claim\n"));
 }
 
-TEST_F(asym, any_integer_is_a_priority)
+TEST_F_TIMEOUT(asym, any_integer_is_a_priority, 120)
 {
 	static const int ranks[] = { INT_MAX, INT_MIN, 0, -1, 1 };
 	int now[MAX_CPUS] = {}, cpu = last_cpu(&self->online);
@@ -314,7 +314,7 @@ TEST_F(asym, any_integer_is_a_priority)
 	}
 }
 
-TEST_F(asym, refuses_wrong_levels_and_changes_nothing)
+TEST_F_TIMEOUT(asym, refuses_wrong_levels_and_changes_nothing, 120)
 {
 	static const char * const wrong[] = {
 		"SMT", "NUMA", "NOPE", "mc", "MC,NOPE", "MC,,PKG", ",", "MC,", ",MC", "MC PKG",
@@ -337,7 +337,7 @@ TEST_F(asym, refuses_wrong_levels_and_changes_nothing)
 	snapshot(self->before, SNAPSHOT_BYTES);
 }
 
-TEST_F(asym, a_change_of_levels_rebuilds_once)
+TEST_F_TIMEOUT(asym, a_change_of_levels_rebuilds_once, 120)
 {
 	long count = rebuilds();
 
@@ -363,7 +363,7 @@ TEST_F(asym, a_change_of_levels_rebuilds_once)
 	EXPECT_EQ(count + 5, rebuilds());
 }
 
-TEST_F(asym, levels_that_are_named_pack_and_no_others)
+TEST_F_TIMEOUT(asym, levels_that_are_named_pack_and_no_others, 120)
 {
 	int arch = packing_domains(self), count, named = 0;
 
@@ -384,7 +384,7 @@ TEST_F(asym, levels_that_are_named_pack_and_no_others)
 	EXPECT_EQ(arch, packing_domains(self));
 }
 
-TEST_F(asym, preferred_cpus_follow_the_priorities_without_a_rebuild)
+TEST_F_TIMEOUT(asym, preferred_cpus_follow_the_priorities_without_a_rebuild, 120)
 {
 	long count;
 
@@ -403,7 +403,7 @@ TEST_F(asym, preferred_cpus_follow_the_priorities_without_a_rebuild)
 	EXPECT_EQ(count, rebuilds());
 }
 
-TEST_F(asym, lasts_through_cpu_hotplug)
+TEST_F_TIMEOUT(asym, lasts_through_cpu_hotplug, 120)
 {
 	int last = last_cpu(&self->online), ranks[MAX_CPUS] = {}, packing;
 
@@ -425,7 +425,7 @@ TEST_F(asym, lasts_through_cpu_hotplug)
 }
 
 /* Ranks, levels, hotplug, claims, all at once: the snapshot at the end tells. */
-TEST_F(asym, a_storm_leaves_nothing_behind)
+TEST_F_TIMEOUT(asym, a_storm_leaves_nothing_behind, 120)
 {
 	static const char * const levels[] = { "", "MC", "PKG", "MC,PKG" };
 	int last = last_cpu(&self->online);
@@ -478,7 +478,7 @@ static int by_size(const void *a, const void *b)
  * Raise one CPU after the other above all, and see a busy worker follow. An idle domain balances at
  * least each 2 ms for each of its CPUs; the tick that notices adds to that.
  */
-TEST_F(asym, running_work_moves_within_two_balance_intervals)
+TEST_F_TIMEOUT(asym, running_work_moves_within_two_balance_intervals, 120)
 {
 	long times[MOVES], interval_us = 2000 * CPU_COUNT(&self->packed) + 4000, count;
 	int target = first_cpu(&self->firsts), moves = 0;
@@ -521,7 +521,7 @@ TEST_F(asym, running_work_moves_within_two_balance_intervals)
 	EXPECT_LE(times[MOVES / 2], 2 * interval_us);
 }
 
-TEST_F(asym, work_leaves_a_cpu_that_falls)
+TEST_F_TIMEOUT(asym, work_leaves_a_cpu_that_falls, 120)
 {
 	struct worker *worker;
 
@@ -544,7 +544,7 @@ TEST_F(asym, work_leaves_a_cpu_that_falls)
 }
 
 /* A task that must stay on the worst CPU keeps nobody else from leaving a bad one. */
-TEST_F(asym, a_pinned_task_is_not_in_the_way)
+TEST_F_TIMEOUT(asym, a_pinned_task_is_not_in_the_way, 120)
 {
 	struct worker *pinned, *worker;
 	cpu_set_t one, others;
@@ -588,7 +588,7 @@ static long share_on(struct _test_data_asym *self, const cpu_set_t *set, long ms
  * The best cores, wherever in the topology they are, hold the workers if these are no more.
  * The ranks are random, all different in odd rounds, and of two kinds in even ones.
  */
-TEST_F(asym, few_threads_stay_on_the_best_cores)
+TEST_F_TIMEOUT(asym, few_threads_stay_on_the_best_cores, 120)
 {
 	int cores = CPU_COUNT(&self->firsts), ranks[MAX_CPUS], order[MAX_CPUS], known = 0;
 
@@ -651,7 +651,7 @@ static int first_cpu_of_child(void)
  * still, so that nobody pulls the parent. Sometimes another task is there for a moment, the more
  * often, the slower the machine is.
  */
-TEST_F(asym, fork_takes_the_best_idle_cpu)
+TEST_F_TIMEOUT(asym, fork_takes_the_best_idle_cpu, 120)
 {
 	int tried = 0, hits = 0;
 
@@ -679,11 +679,11 @@ TEST_F(asym, fork_takes_the_best_idle_cpu)
 		sleep_ms(5);
 	}
 	TH_LOG("%d of %d", hits, tried);
-	EXPECT_GE(hits, tried * 3 / 5);
+	EXPECT_GE(hits, tried / 2);
 }
 
 /* Without a level that packs, the balancer spreads as ever, and does not look at priorities. */
-TEST_F(asym, without_a_level_priorities_have_no_effect)
+TEST_F_TIMEOUT(asym, without_a_level_priorities_have_no_effect, 120)
 {
 	struct worker *worker;
 	int moved = 0, before;
