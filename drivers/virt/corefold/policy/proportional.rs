@@ -53,16 +53,19 @@ const BUDGET: u64 = 128;
 const COST: u64 = 25;
 
 /// Steal that has always been there is tolerated without proof up to here, in basis points.
-const USUAL_BP: u32 = 75;
+const USUAL_BP: u32 = 70;
 
 /// Steal below this, in basis points, is not called a residue: it is tolerated anyway.
-const PROOF_BP: u32 = 125;
+const PROOF_BP: u32 = 120;
 
 /// Steal of which one may tell that it fell by half, in basis points.
 const FREED_BP: u32 = 10;
 
 /// Intervals for which the least steal is remembered, at least; at most twice as many.
 const WINDOW: u32 = 128;
+
+/// The same for the least steal that tells of changes.
+const RECENT: u32 = 8;
 
 /// Intervals for which a small fold does not raise a residue that is known.
 const LOCK: u32 = 64;
@@ -99,13 +102,16 @@ struct Fold {
 struct Least {
     windows: [u32; 2],
     age: u32,
+    /// How long a window is, in intervals.
+    length: u32,
 }
 
 impl Least {
-    const fn new() -> Self {
+    const fn new(length: u32) -> Self {
         Self {
             windows: [u32::MAX; 2],
             age: 0,
+            length,
         }
     }
 
@@ -116,11 +122,16 @@ impl Least {
         }
 
         self.age += view.elapsed.min(INTERVAL);
-        if self.age >= WINDOW * INTERVAL {
+        if self.age >= self.length * INTERVAL {
             self.windows = [u32::MAX, self.windows[0]];
             self.age = 0;
         }
         self.windows[0] = self.windows[0].min(view.usage.steal_bp());
+    }
+
+    /// Returns the least steal of the window before this one, if there was a sample.
+    fn before(&self) -> Option<u32> {
+        (self.windows[1] != u32::MAX).then_some(self.windows[1])
     }
 
     /// Returns the least steal, if there was a sample.
@@ -169,6 +180,7 @@ pub struct Proportional {
     trial: Option<Trial>,
     residue: Residue,
     least: Least,
+    recent: Least,
     /// Cores that the next probe asks for.
     stride: u32,
     /// The last probe was granted.
@@ -263,11 +275,11 @@ impl View {
             soon: false,
         }
     }
+}
 
-    /// The debt that one interval makes up for.
-    fn allowance(&self) -> u64 {
-        time_of(self.active) * u64::from(INTERVAL) / BUDGET
-    }
+/// Returns the debt that an interval makes up for in which so many cores are in use.
+fn allowance(cores: u32) -> u64 {
+    time_of(cores) * u64::from(INTERVAL) / BUDGET
 }
 
 impl Proportional {
@@ -276,7 +288,8 @@ impl Proportional {
         Self {
             trial: None,
             residue: Residue::NONE,
-            least: Least::new(),
+            least: Least::new(WINDOW),
+            recent: Least::new(RECENT),
             stride: 1,
             granted: false,
             debt: 0,
@@ -318,8 +331,12 @@ impl Proportional {
 
         let excess = self.excess(&view.usage);
         let over = Self::is_over(&view.usage, excess);
-        if excess >= ROUND {
+        if excess >= ROUND && self.target(view, Reason::Rate) < view.active {
             return self.fold(view, Reason::Rate);
+        }
+        if !view.usage.is_held_back() && excess >= ROUND {
+            // What there is to do fits. The steal does not come from the number of cores.
+            return self.probe(view, Reason::Probe);
         }
         self.drift_by(view, excess, over);
         // Guests that see the same steal should not all do the same about it.
@@ -342,10 +359,10 @@ impl Proportional {
     fn whole_interval(&mut self, view: &View) -> bool {
         let steal_bp = view.usage.steal_bp();
 
-        let least = self.least.get();
+        let recent = self.recent.before();
         // What used to be stolen no longer is: the pool has changed. Or there was less to do than
         // the cores in use could: what comes next is something else than what was refused.
-        let freed = least.is_some_and(|least| least >= FREED_BP && steal_bp <= least / 2);
+        let freed = recent.is_some_and(|least| least >= FREED_BP && steal_bp <= least / 2);
         if freed || (view.has_idle() && !view.usage.is_held_back()) {
             self.debt = 0;
         }
@@ -362,25 +379,34 @@ impl Proportional {
         self.drift = self.drift.clamp(-(CORE as i32), ROUND as i32);
     }
 
-    /// Gives up cores, if that can be done and a second look says the same.
-    fn fold(&mut self, view: &View, why: Reason) -> Verdict {
-        let usage = &view.usage;
-        let rate = self.rate(usage);
-        let target = view.bounded(if !usage.is_held_back() {
+    /// Returns how many cores there should be, given the steal of a period.
+    fn target(&self, view: &View, why: Reason) -> u32 {
+        let mut rate = self.rate(&view.usage);
+
+        if view.runnable > view.active && !view.has_idle() {
+            // The load began within the period: leave out the time before that.
+            let in_use = time_of(view.active).saturating_sub(u64::from(view.usage.idle));
+            rate = rate.saturating_mul(u64::from(view.active)) / (in_use / u64::from(CORE)).max(1);
+        }
+        view.bounded(if !view.usage.is_held_back() {
             // What there is to do fits, with room for what comes in bursts.
             cores(rate.saturating_add(rate / 4))
         } else if why == Reason::Surplus {
             view.active - 1
         } else {
             cores(rate).min(view.active - 1)
-        });
+        })
+    }
 
+    /// Gives up cores, if that can be done and a second look says the same.
+    fn fold(&mut self, view: &View, why: Reason) -> Verdict {
+        let target = self.target(view, why);
         let looked = core::mem::take(&mut self.looked);
         if target >= view.active {
             return view.hold(Reason::Floor);
         }
         // A period in which the load began says little of the rate, and one core is soon misjudged.
-        let began = view.runnable > view.active && view.has_idle();
+        let began = view.has_idle() && time_of(view.runnable) > 2 * view.usage.wanted();
         if !looked && (began || target + 1 == view.active) {
             self.looked = true;
             return view.look_again(Reason::ConfirmHigh);
@@ -389,14 +415,14 @@ impl Proportional {
         self.stop_probing();
         if why == Reason::Rate {
             self.anchor = target;
-            self.debt = self.debt.max(view.allowance());
+            self.debt = self.debt.max(allowance(target));
         }
         self.anchor = self.anchor.max(view.active);
         self.drift = 0;
         self.trial = Some(Trial::Fold(Fold {
             from: view.active,
             to: target,
-            before: *usage,
+            before: view.usage,
             looked: false,
         }));
         view.go(target, why)
@@ -419,7 +445,7 @@ impl Proportional {
             let worth = usage.worth().saturating_mul(2 * u64::from(from));
             worth >= before.worth().saturating_mul(both)
         } else {
-            lowered
+            is + was / 4 < was
         };
         if good
             || self.excess(usage) < NOTICED
@@ -459,12 +485,12 @@ impl Proportional {
             bp: is.min(least + least / 4),
             age: 0,
         };
-        self.debt = self.debt.max(view.allowance());
         let target = if before.is_held_back() && !small {
             cores(self.rate(before)).clamp(view.active, start)
         } else {
             start
         };
+        self.debt = self.debt.max(allowance(target));
         view.go(target, Reason::Residue)
     }
 
@@ -473,7 +499,7 @@ impl Proportional {
         if view.active >= view.total {
             return view.hold(Reason::Full);
         }
-        if self.debt > view.allowance() / 2 || self.is_polite(view) {
+        if self.debt > allowance(view.active) / 2 || self.is_polite(view) {
             return view.hold(Reason::Wait);
         }
 
@@ -511,7 +537,8 @@ impl Proportional {
         let excess = self.excess(usage);
         let rise = excess.saturating_sub(self.excess(before));
 
-        if u64::from(PART) * u64::from(rise) < time_of(size) && !Self::is_over(usage, excess) {
+        let over = usage.is_held_back() && Self::is_over(usage, excess);
+        if u64::from(PART) * u64::from(rise) < time_of(size) && !over {
             self.stride = if self.granted {
                 self.stride.saturating_mul(2)
             } else {
@@ -538,7 +565,7 @@ impl Proportional {
         // short period in between probes at another one the next time.
         let soon = self.chance >> 31 == 0;
         if soon {
-            self.debt = self.debt.max(view.allowance());
+            self.debt = self.debt.max(allowance(view.active));
         }
         Verdict {
             soon,
@@ -550,7 +577,7 @@ impl Proportional {
     /// because those before it were granted.
     fn charge(&mut self, view: &View, rise: u32) {
         let elapsed = u64::from(view.elapsed.min(INTERVAL));
-        let most = view.allowance().max(u64::from(CORE) * elapsed);
+        let most = allowance(view.active).max(u64::from(CORE) * elapsed);
 
         self.debt = (self.debt + u64::from(rise) * elapsed).min(most);
     }
@@ -596,7 +623,7 @@ impl Law for Proportional {
         }
 
         let elapsed = u64::from(view.elapsed.min(INTERVAL));
-        let paid = view.allowance() / u64::from(INTERVAL) * elapsed;
+        let paid = allowance(view.active) / u64::from(INTERVAL) * elapsed;
         self.debt = self.debt.saturating_sub(paid);
         self.shake(&view.usage);
         let verdict = match self.trial.take() {
@@ -607,6 +634,9 @@ impl Law for Proportional {
             _ => self.calm(view),
         };
         self.least.update(view);
+        if !view.is_short() {
+            self.recent.update(view);
+        }
         verdict
     }
 }
