@@ -325,8 +325,9 @@ TEST_F_TIMEOUT(asym, refuses_wrong_levels_and_changes_nothing, 120)
 	ASSERT_EQ(0, set_levels("MC"));
 	snapshot(self->before, SNAPSHOT_BYTES);
 	count = rebuilds();
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		EXPECT_EQ(-EINVAL, set_levels(wrong[i])) TH_LOG("'%s' was taken", wrong[i]);
+	}
 	/* Once: under KASAN a snapshot takes a second or more. */
 	snapshot(self->after, SNAPSHOT_BYTES);
 	EXPECT_STREQ(self->before, self->after);
