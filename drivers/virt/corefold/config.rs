@@ -419,10 +419,8 @@ mod tests {
         assert!(set(Knob::AsymLevels, b"none").is_ok_and(|config| config == Config::DEFAULT));
         assert!(set(Knob::RankSteal, b"on").is_ok_and(|config| config.rank_steal));
         assert!(set(Knob::Policy, b"step\n").is_ok_and(|config| config == Config::DEFAULT));
-        assert!(
-            set(Knob::Policy, b"proportional")
-                .is_ok_and(|config| config.policy == Kind::Proportional)
-        );
+        assert!(set(Knob::Policy, b"proportional")
+            .is_ok_and(|config| config.policy == Kind::Proportional));
     }
 
     #[test]

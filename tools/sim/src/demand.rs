@@ -47,7 +47,11 @@ impl Demand {
             Demand::Constant { threads } => threads,
             Demand::Bursts { low, high, on, off } => {
                 let whole = on + off;
-                if (time + phase * whole) % whole < on { high } else { low }
+                if (time + phase * whole) % whole < on {
+                    high
+                } else {
+                    low
+                }
             }
             Demand::Diurnal { low, high, day } => {
                 let angle = (time / day + phase) * std::f64::consts::TAU;
@@ -67,13 +71,21 @@ impl Demand {
 
     /// Returns what is wrong with it.
     pub fn fault(&self) -> Option<&'static str> {
-        let bad = |values: &[f64]| values.iter().any(|value| !value.is_finite() || *value < 0.0);
+        let bad = |values: &[f64]| {
+            values
+                .iter()
+                .any(|value| !value.is_finite() || *value < 0.0)
+        };
         match self {
             Demand::Constant { threads } if bad(&[*threads]) => Some("threads must be 0 or more"),
-            Demand::Bursts { low, high, on, off } if bad(&[*low, *high, *on, *off]) || on + off <= 0.0 => {
+            Demand::Bursts { low, high, on, off }
+                if bad(&[*low, *high, *on, *off]) || on + off <= 0.0 =>
+            {
                 Some("low, high, on and off must be 0 or more, and on + off more than 0")
             }
-            Demand::Diurnal { low, high, day } if bad(&[*low, *high]) || *day <= 0.0 || !day.is_finite() => {
+            Demand::Diurnal { low, high, day }
+                if bad(&[*low, *high]) || *day <= 0.0 || !day.is_finite() =>
+            {
                 Some("low and high must be 0 or more, and day more than 0")
             }
             Demand::Recorded { points } if points.iter().any(|point| bad(&[point.0, point.1])) => {

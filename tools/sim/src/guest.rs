@@ -65,15 +65,25 @@ impl Guest {
             pinned: f64::from(spec.pinned),
             spread: spec.spread,
             demand: spec.demand.clone(),
-            phase: if spec.demand.is_constant() { 0.0 } else { rng.random() },
+            phase: if spec.demand.is_constant() {
+                0.0
+            } else {
+                rng.random()
+            },
             control: if spec.folds { control } else { Control::Fixed },
-            seen: Seen { idle: f64::from(spec.cores) * before, elapsed: before, ..Seen::default() },
+            seen: Seen {
+                idle: f64::from(spec.cores) * before,
+                elapsed: before,
+                ..Seen::default()
+            },
         }
     }
 
     /// Moves on to a tick.
     pub fn advance(&mut self, tick: u32, rng: &mut impl Rng) {
-        let threads = self.demand.threads(f64::from(tick) / f64::from(TICKS), self.phase);
+        let threads = self
+            .demand
+            .threads(f64::from(tick) / f64::from(TICKS), self.phase);
         self.threads = if self.spread > 0.0 {
             (threads * (1.0 + self.spread * normal(rng))).max(0.0)
         } else {
@@ -91,7 +101,11 @@ impl Guest {
     pub fn wanted(&self) -> f64 {
         let pinned = self.pinned.min(self.threads);
         let free = self.threads - pinned;
-        let last = if self.active < self.cores { pinned.min(1.0) } else { 0.0 };
+        let last = if self.active < self.cores {
+            pinned.min(1.0)
+        } else {
+            0.0
+        };
         if last > 0.0 {
             free.min(f64::from(self.active)) + last
         } else {
@@ -139,7 +153,8 @@ impl Guest {
             self.seen = Seen::default();
         }
         let view = View {
-            steal_bp: (u64::from(usage.stolen) * 10_000 / u64::from(self.active * CORE)).min(10_000) as u32,
+            steal_bp: (u64::from(usage.stolen) * 10_000 / u64::from(self.active * CORE)).min(10_000)
+                as u32,
             active: self.active,
             total: self.cores,
             floor: self.floor,

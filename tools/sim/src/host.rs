@@ -31,7 +31,11 @@ pub fn give(cpus: f64, claims: &[Claim], order: &mut Vec<usize>, grants: &mut Ve
     let mut weights: f64 = claims.iter().map(|claim| claim.weight).sum();
     for &at in order.iter() {
         let claim = &claims[at];
-        grants[at] = if weights > 0.0 { claim.limit.min(left * claim.weight / weights) } else { 0.0 };
+        grants[at] = if weights > 0.0 {
+            claim.limit.min(left * claim.weight / weights)
+        } else {
+            0.0
+        };
         left = (left - grants[at]).max(0.0);
         weights -= claim.weight;
     }
@@ -43,7 +47,10 @@ mod tests {
     use super::*;
 
     fn given(cpus: f64, claims: &[(f64, f64)]) -> (Vec<f64>, f64) {
-        let claims: Vec<_> = claims.iter().map(|&(limit, weight)| Claim { limit, weight }).collect();
+        let claims: Vec<_> = claims
+            .iter()
+            .map(|&(limit, weight)| Claim { limit, weight })
+            .collect();
         let mut grants = Vec::new();
         let left = give(cpus, &claims, &mut Vec::new(), &mut grants);
         (grants, left)
@@ -51,12 +58,21 @@ mod tests {
 
     #[test]
     fn all_is_given_when_there_is_enough() {
-        assert_eq!(given(10.0, &[(3.0, 1.0), (4.0, 9.0)]), (vec![3.0, 4.0], 3.0));
+        assert_eq!(
+            given(10.0, &[(3.0, 1.0), (4.0, 9.0)]),
+            (vec![3.0, 4.0], 3.0)
+        );
     }
 
     #[test]
     fn what_one_does_not_want_goes_to_the_others() {
-        assert_eq!(given(12.0, &[(9.0, 1.0), (2.0, 1.0), (9.0, 1.0)]), (vec![5.0, 2.0, 5.0], 0.0));
-        assert_eq!(given(12.0, &[(20.0, 1.0), (20.0, 3.0)]), (vec![3.0, 9.0], 0.0));
+        assert_eq!(
+            given(12.0, &[(9.0, 1.0), (2.0, 1.0), (9.0, 1.0)]),
+            (vec![5.0, 2.0, 5.0], 0.0)
+        );
+        assert_eq!(
+            given(12.0, &[(20.0, 1.0), (20.0, 3.0)]),
+            (vec![3.0, 9.0], 0.0)
+        );
     }
 }

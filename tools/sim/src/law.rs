@@ -25,8 +25,14 @@ pub enum Law {
 
 impl Law {
     /// Every law, in the order of tables.
-    pub const ALL: [Law; 6] =
-        [Law::None, Law::Srikar, Law::StealGovernor, Law::Hiperdispatch, Law::Proportional, Law::Oracle];
+    pub const ALL: [Law; 6] = [
+        Law::None,
+        Law::Srikar,
+        Law::StealGovernor,
+        Law::Hiperdispatch,
+        Law::Proportional,
+        Law::Oracle,
+    ];
 
     /// Returns the name.
     pub fn name(self) -> &'static str {
@@ -41,9 +47,17 @@ impl Law {
     }
 }
 
-const SRIKAR: Tuning = Tuning { steal_high_bp: 1_000, steal_low_bp: 500, confirm: 2 };
+const SRIKAR: Tuning = Tuning {
+    steal_high_bp: 1_000,
+    steal_low_bp: 500,
+    confirm: 2,
+};
 /// It gives up a core above 5 %, and `step` does at and above its threshold.
-const STEAL_GOVERNOR: Tuning = Tuning { steal_high_bp: 501, steal_low_bp: 200, confirm: 1 };
+const STEAL_GOVERNOR: Tuning = Tuning {
+    steal_high_bp: 501,
+    steal_low_bp: 200,
+    confirm: 1,
+};
 
 /// hiperdispatch: one threshold, in basis points, of an average that moves by a sixteenth.
 const HD_THRESHOLD_BP: f64 = 1_000.0;
@@ -89,7 +103,11 @@ impl Control {
             }
             Control::Hiperdispatch(average, share) => {
                 *average = *average * HD_WEIGHT + f64::from(view.steal_bp) * (1.0 - HD_WEIGHT);
-                let cores = if *average < HD_THRESHOLD_BP { view.total } else { *share };
+                let cores = if *average < HD_THRESHOLD_BP {
+                    view.total
+                } else {
+                    *share
+                };
                 (cores.clamp(view.floor, view.total), TICKS / 4)
             }
         }

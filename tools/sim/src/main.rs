@@ -44,15 +44,24 @@ fn main() -> ExitCode {
 }
 
 fn simulate(options: &Options) -> Result<()> {
-    let laws = if options.law.is_empty() { &Law::ALL[..] } else { &options.law };
+    let laws = if options.law.is_empty() {
+        &Law::ALL[..]
+    } else {
+        &options.law
+    };
     let mut rows = Vec::new();
     println!("{}", head());
     for path in &options.pools {
-        let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        let text =
+            fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
         let pool = Pool::parse(&text).with_context(|| format!("in {}", path.display()))?;
         let best = run(&pool, Law::Oracle, options.seed);
         for &law in laws {
-            let outcome = if law == Law::Oracle { best.clone() } else { run(&pool, law, options.seed) };
+            let outcome = if law == Law::Oracle {
+                best.clone()
+            } else {
+                run(&pool, law, options.seed)
+            };
             let row = Row::new(&pool, law, &outcome, best.work, options.seed);
             println!("{}", row.line());
             if options.trace {

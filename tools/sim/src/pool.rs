@@ -120,14 +120,23 @@ impl Pool {
     /// Returns what is wrong with it.
     pub fn parse(text: &str) -> Result<Self> {
         let pool: Pool = toml::from_str(text)?;
-        pool.check().with_context(|| format!("pool {:?}", pool.name))?;
+        pool.check()
+            .with_context(|| format!("pool {:?}", pool.name))?;
         Ok(pool)
     }
 
     fn check(&self) -> Result<()> {
         let part = |value: f64| (0.0..1.0).contains(&value);
-        ensure!((1..=MAX.1).contains(&self.cpus), "cpus must be 1 to {}", MAX.1);
-        ensure!((1..=MAX.2).contains(&self.periods), "periods must be 1 to {}", MAX.2);
+        ensure!(
+            (1..=MAX.1).contains(&self.cpus),
+            "cpus must be 1 to {}",
+            MAX.1
+        );
+        ensure!(
+            (1..=MAX.2).contains(&self.periods),
+            "periods must be 1 to {}",
+            MAX.2
+        );
         ensure!(!self.guests.is_empty(), "there must be a [[guest]]");
         for (name, value) in [
             ("residue", self.residue),
@@ -139,32 +148,55 @@ impl Pool {
         ] {
             ensure!(part(value), "{name} must be at least 0 and below 1");
         }
-        ensure!(self.residue + self.interference < 0.9, "residue and interference must stay below 0.9");
-        ensure!(self.cost >= 0.0 && self.cost.is_finite(), "cost must be 0 or more");
+        ensure!(
+            self.residue + self.interference < 0.9,
+            "residue and interference must stay below 0.9"
+        );
+        ensure!(
+            self.cost >= 0.0 && self.cost.is_finite(),
+            "cost must be 0 or more"
+        );
         let count: usize = self.guests.iter().map(|guest| guest.count as usize).sum();
-        ensure!((1..=MAX.0).contains(&count), "there must be 1 to {} guests", MAX.0);
+        ensure!(
+            (1..=MAX.0).contains(&count),
+            "there must be 1 to {} guests",
+            MAX.0
+        );
         for (at, guest) in self.guests.iter().enumerate() {
-            guest.check().with_context(|| format!("[[guest]] number {}", at + 1))?;
+            guest
+                .check()
+                .with_context(|| format!("[[guest]] number {}", at + 1))?;
         }
         Ok(())
     }
 
     /// Returns whether no demand ever changes.
     pub fn is_constant(&self) -> bool {
-        self.guests.iter().all(|guest| guest.demand.is_constant() && guest.spread == 0.0)
+        self.guests
+            .iter()
+            .all(|guest| guest.demand.is_constant() && guest.spread == 0.0)
     }
 }
 
 impl Guest {
     fn check(&self) -> Result<()> {
-        ensure!((1..=100_000).contains(&self.cores), "cores must be 1 to 100000");
-        ensure!(self.weight > 0.0 && self.weight.is_finite(), "weight must be more than 0");
+        ensure!(
+            (1..=100_000).contains(&self.cores),
+            "cores must be 1 to 100000"
+        );
+        ensure!(
+            self.weight > 0.0 && self.weight.is_finite(),
+            "weight must be more than 0"
+        );
         ensure!(
             (1..=self.cores).contains(&self.entitled),
             "entitled must be 1 to the number of cores, {}",
             self.cores
         );
-        ensure!(self.quota.is_none_or(|quota| quota > 0.0), "quota must be more than 0");
+        ensure!(
+            self.quota.is_none_or(|quota| quota > 0.0),
+            "quota must be more than 0"
+        );
         ensure!((0.0..10.0).contains(&self.spread), "spread must be 0 to 10");
         if let Some(fault) = self.demand.fault() {
             bail!("demand: {fault}");

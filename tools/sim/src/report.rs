@@ -60,7 +60,9 @@ impl Row {
 
     /// Returns the line of a table.
     pub fn line(&self) -> String {
-        let settle = self.settle_periods.map_or("-".to_owned(), |periods| periods.to_string());
+        let settle = self
+            .settle_periods
+            .map_or("-".to_owned(), |periods| periods.to_string());
         format!(
             "{:<22} {:<20} {:>6} {:>5.2} {:>7.3} {:>7.2} {:>6.2} {:>6.3}",
             self.pool,

@@ -61,7 +61,10 @@ fn shares(pool: &Pool, guests: &[Guest], limits: impl Iterator<Item = f64>) -> V
     let claims: Vec<_> = guests
         .iter()
         .zip(limits)
-        .map(|(guest, limit)| Claim { limit: limit.min(guest.quota), weight: guest.weight })
+        .map(|(guest, limit)| Claim {
+            limit: limit.min(guest.quota),
+            weight: guest.weight,
+        })
         .collect();
     let mut grants = Vec::new();
     host::give(f64::from(pool.cpus), &claims, &mut Vec::new(), &mut grants);
@@ -77,7 +80,11 @@ fn whole(shares: &[f64], guests: &[Guest]) -> Vec<u32> {
     for &at in order.iter().take(left as usize) {
         cores[at] += 1;
     }
-    cores.iter().zip(guests).map(|(&cores, guest)| cores.clamp(guest.floor, guest.cores)).collect()
+    cores
+        .iter()
+        .zip(guests)
+        .map(|(&cores, guest)| cores.clamp(guest.floor, guest.cores))
+        .collect()
 }
 
 struct Run<'a> {
@@ -93,15 +100,30 @@ impl<'a> Run<'a> {
     fn new(pool: &'a Pool, law: Law, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut guests = Vec::new();
-        let weights: f64 = pool.guests.iter().map(|spec| spec.weight * f64::from(spec.count)).sum();
+        let weights: f64 = pool
+            .guests
+            .iter()
+            .map(|spec| spec.weight * f64::from(spec.count))
+            .sum();
         for spec in &pool.guests {
             let share = (f64::from(pool.cpus) * spec.weight / weights).ceil() as u32;
-            let share = if spec.entitled > 1 { spec.entitled } else { share };
+            let share = if spec.entitled > 1 {
+                spec.entitled
+            } else {
+                share
+            };
             for _ in 0..spec.count {
                 guests.push(Guest::new(spec, Control::new(law, share), &mut rng));
             }
         }
-        Self { pool, rng, guests, claims: Vec::new(), grants: Vec::new(), order: Vec::new() }
+        Self {
+            pool,
+            rng,
+            guests,
+            claims: Vec::new(),
+            grants: Vec::new(),
+            order: Vec::new(),
+        }
     }
 
     /// Gives out the time of a tick. Returns what is left of it.
@@ -123,8 +145,13 @@ impl<'a> Run<'a> {
         let disturbed = pool.interference * (1.0 - left / cpus).powi(4);
         for (guest, granted) in self.guests.iter().zip(&mut self.grants) {
             let vary = pool.jitter * (pool.residue + disturbed);
-            let part = if vary > 0.0 { vary * normal(&mut self.rng) } else { 0.0 };
-            *granted = (*granted * (1.0 - (disturbed + part).clamp(-pool.residue, 0.9))).min(guest.wanted());
+            let part = if vary > 0.0 {
+                vary * normal(&mut self.rng)
+            } else {
+                0.0
+            };
+            *granted = (*granted * (1.0 - (disturbed + part).clamp(-pool.residue, 0.9)))
+                .min(guest.wanted());
         }
         left / (1.0 - pool.residue)
     }
@@ -194,7 +221,9 @@ fn mean_demand(pool: &Pool, guests: &[Guest]) -> Vec<f64> {
             *sum += guest.demand();
         }
     }
-    sums.iter().map(|sum| sum / f64::from(pool.periods)).collect()
+    sums.iter()
+        .map(|sum| sum / f64::from(pool.periods))
+        .collect()
 }
 
 /// What one guest did in the steady state, and how long it waits.
@@ -212,7 +241,13 @@ struct Track {
 fn simulate(pool: &Pool, mut run: Run<'_>) -> Outcome {
     let steady = window(pool.periods) * TICKS;
     let folding = run.guests.iter().filter(|guest| guest.folds).count();
-    let mut tracks = vec![Track { least: f64::INFINITY, ..Track::default() }; run.guests.len()];
+    let mut tracks = vec![
+        Track {
+            least: f64::INFINITY,
+            ..Track::default()
+        };
+        run.guests.len()
+    ];
     let mut points = vec![Point::default(); pool.periods as usize];
     let (mut last_off, mut longest, mut work) = (None, 0, 0.0);
     let (mut stolen_sum, mut active_sum, mut below_floor) = (0.0, 0.0, false);
@@ -228,7 +263,11 @@ fn simulate(pool: &Pool, mut run: Run<'_>) -> Outcome {
         let (mut used, mut goal, mut stolen, mut active) = (0.0, 0.0, 0.0, 0.0);
         for (at, guest) in run.guests.iter().enumerate() {
             let (wanted, granted) = (guest.wanted(), run.grants[at]);
-            let steal = if wanted > 0.0 { (wanted - granted) / wanted } else { 0.0 };
+            let steal = if wanted > 0.0 {
+                (wanted - granted) / wanted
+            } else {
+                0.0
+            };
             work += granted / (1.0 + pool.cost * steal) / f64::from(TICKS);
             if !guest.folds {
                 continue;
@@ -270,7 +309,11 @@ fn simulate(pool: &Pool, mut run: Run<'_>) -> Outcome {
         point.active += active * part;
         point.ends.0 += f64::from(before[0]) * part;
         point.ends.1 += f64::from(before[before.len() - 1]) * part;
-        point.steal += if active > 0.0 { stolen / active * part } else { 0.0 };
+        point.steal += if active > 0.0 {
+            stolen / active * part
+        } else {
+            0.0
+        };
         point.free += left * part;
         point.goal += goal * part;
         run.govern(tick + 1);
@@ -280,7 +323,11 @@ fn simulate(pool: &Pool, mut run: Run<'_>) -> Outcome {
         settle_periods: settled(last_off, pool.periods),
         amplitude: amplitude(&run.guests, &tracks),
         jain: fairness(&run.guests, &tracks),
-        steal: if active_sum > 0.0 { stolen_sum / active_sum } else { 0.0 },
+        steal: if active_sum > 0.0 {
+            stolen_sum / active_sum
+        } else {
+            0.0
+        },
         wait_periods: f64::from(longest) / f64::from(TICKS),
         work,
         below_floor,
@@ -298,7 +345,9 @@ fn settled(last_off: Option<u32>, periods: u32) -> Option<u32> {
 
 fn amplitude(guests: &[Guest], tracks: &[Track]) -> f64 {
     let folding = guests.iter().zip(tracks).filter(|(guest, _)| guest.folds);
-    folding.map(|(_, track)| (track.most - track.least) / 2.0).fold(0.0, f64::max)
+    folding
+        .map(|(_, track)| (track.most - track.least) / 2.0)
+        .fold(0.0, f64::max)
 }
 
 /// Fairness among guests of one weight, of what each got of what it should have had.

@@ -6,7 +6,11 @@
 pub fn jain(values: &[f64]) -> f64 {
     let sum: f64 = values.iter().sum();
     let squares: f64 = values.iter().map(|value| value * value).sum();
-    if squares > 0.0 { sum * sum / (values.len() as f64 * squares) } else { 1.0 }
+    if squares > 0.0 {
+        sum * sum / (values.len() as f64 * squares)
+    } else {
+        1.0
+    }
 }
 
 #[cfg(test)]
