@@ -11,7 +11,6 @@ pub mod demand;
 pub mod guest;
 pub mod host;
 pub mod law;
-pub mod picture;
 pub mod pool;
 pub mod report;
 pub mod run;
