@@ -95,7 +95,7 @@ fn periods() -> u32 {
 fn noise() -> f64 {
     0.002
 }
-/// See `Documentation/scheduler/corefold-law.rst`: fitted to hackbench in the lab.
+/// Fitted to hackbench in the lab.
 fn cost() -> f64 {
     2.5
 }

@@ -17,8 +17,7 @@
 //! - a little steal that lasts makes guests drift: all are drawn to the same small excess, whatever
 //!   their size, so that one that has more cores than its share gives way to one that has fewer.
 //!
-//! See Documentation/scheduler/corefold-proportional.rst for why this converges, and for where
-//! each constant comes from.
+//! Documentation/admin-guide/corefold.rst tells users of it.
 
 use super::{
     Law,
