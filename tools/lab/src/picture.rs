@@ -8,14 +8,15 @@ use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use crate::report::{Arm, LoadReport, Point, Report};
+use crate::report::{LoadReport, Point, Report};
 
 const SIZE: (u32, u32) = (1200, 720);
-const FONT: &str = "sans-serif";
+pub const FONT: &str = "sans-serif";
 const STOCK: RGBColor = RGBColor(0xc4, 0x45, 0x36);
 const COREFOLD: RGBColor = RGBColor(0x1f, 0x6f, 0x8b);
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 /// Draws `report` into the SVG file `path`: one row for each load; steal, active cores and rounds over time.
 pub fn draw(report: &Report, path: &Path) -> Result<()> {
@@ -23,7 +24,7 @@ pub fn draw(report: &Report, path: &Path) -> Result<()> {
     draw_all(report, &root).map_err(|error| anyhow!("drawing {}: {error}", path.display()))
 }
 
-fn draw_all(report: &Report, root: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
+fn draw_all(report: &Report, root: &Area<'_>) -> Drawn {
     root.fill(&WHITE)?;
     let (title, body) = root.split_vertically(64);
     title.draw_text(
@@ -49,7 +50,7 @@ fn guests(report: &Report) -> usize {
     report.loads.hackbench.arms.stock.guests.len()
 }
 
-fn legend(area: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
+fn legend(area: &Area<'_>) -> Drawn {
     for (x, color, text) in [
         (20, STOCK, "stock"),
         (110, COREFOLD, "corefold (one line for each guest and turn)"),
@@ -60,64 +61,50 @@ fn legend(area: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn draw_load(
-    name: &str,
-    load: &LoadReport,
-    vcpus: usize,
-    row: &Area<'_>,
-) -> Result<(), Box<dyn std::error::Error>> {
+fn draw_load(name: &str, load: &LoadReport, vcpus: usize, row: &Area<'_>) -> Drawn {
     let columns = row.split_evenly((1, 3));
+    let right = load.seconds as f64;
     let steal = |point: &Point| point.steal_pct;
-    chart(
-        load,
-        &format!("{name}: steal, % of active time"),
-        100.0,
-        &steal,
-        &columns[0],
-    )?;
+    let caption = format!("{name}: steal, % of active time");
+    chart(&columns[0], &caption, (right, 100.0), lines(load), &steal)?;
+    let top = vcpus as f64 + 0.5;
     let cores = |point: &Point| Some(point.active_cores as f64);
-    chart(load, "CPUs in use", vcpus as f64 + 0.5, &cores, &columns[1])?;
-    let most = lines(load)
-        .flat_map(|(_, points)| points)
-        .map(|point| point.rounds)
-        .max();
+    chart(
+        &columns[1],
+        "CPUs in use",
+        (right, top),
+        lines(load),
+        &cores,
+    )?;
+    let top = most_rounds(lines(load).flat_map(|(_, points)| points));
     let rounds = |point: &Point| Some(point.rounds as f64);
     let caption = format!("rounds: corefold does {:.2} times as much", load.ratio);
-    chart(
-        load,
-        &caption,
-        most.unwrap_or(0).max(1) as f64 * 1.05,
-        &rounds,
-        &columns[2],
-    )?;
-    Ok(())
+    chart(&columns[2], &caption, (right, top), lines(load), &rounds)
 }
 
 /// The series of each guest and slot.
-fn lines(load: &LoadReport) -> impl Iterator<Item = (Arm, &[Point])> {
-    let arms = [
-        (Arm::Stock, &load.arms.stock),
-        (Arm::Corefold, &load.arms.corefold),
-    ];
-    arms.into_iter().flat_map(|(arm, report)| {
+fn lines(load: &LoadReport) -> impl Iterator<Item = (RGBColor, &[Point])> {
+    let arms = [(STOCK, &load.arms.stock), (COREFOLD, &load.arms.corefold)];
+    arms.into_iter().flat_map(|(color, report)| {
         let slots = report.guests.iter().flat_map(|guest| &guest.slots);
-        slots.map(move |slot| (arm, slot.series.as_slice()))
+        slots.map(move |slot| (color, slot.series.as_slice()))
     })
 }
 
-fn chart(
-    load: &LoadReport,
-    caption: &str,
-    top: f64,
-    value: &dyn Fn(&Point) -> Option<f64>,
+/// Draws lines of `value` over the time since a load began, up to `right` seconds and `top`.
+pub fn chart<'a>(
     area: &Area<'_>,
-) -> Result<(), Box<dyn std::error::Error>> {
+    caption: &str,
+    (right, top): (f64, f64),
+    lines: impl Iterator<Item = (RGBColor, &'a [Point])>,
+    value: &dyn Fn(&Point) -> Option<f64>,
+) -> Drawn {
     let mut chart = ChartBuilder::on(area)
         .caption(caption, (FONT, 17))
         .margin(10)
         .x_label_area_size(34)
         .y_label_area_size(48)
-        .build_cartesian_2d(0.0..load.seconds as f64, 0.0..top)?;
+        .build_cartesian_2d(0.0..right, 0.0..top)?;
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
@@ -129,17 +116,18 @@ fn chart(
         .y_label_formatter(&|y| format!("{y:.0}"))
         .label_style((FONT, 13))
         .draw()?;
-    for (arm, points) in lines(load) {
-        let color = match arm {
-            Arm::Stock => STOCK,
-            Arm::Corefold => COREFOLD,
-        };
+    for (color, points) in lines {
         let points = points
             .iter()
             .filter_map(|point| Some((point.t, value(point)?)));
         chart.draw_series(LineSeries::new(points, color.mix(0.8).stroke_width(2)))?;
     }
     Ok(())
+}
+
+/// The top of a chart of rounds.
+pub fn most_rounds<'a>(points: impl Iterator<Item = &'a Point>) -> f64 {
+    points.map(|point| point.rounds).max().unwrap_or(0).max(1) as f64 * 1.05
 }
 
 #[cfg(test)]

@@ -132,7 +132,8 @@ fn mean_cores(series: &[Point], from: f64) -> f64 {
     )
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> f64 {
+/// Of no values it is 0.
+pub fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
     if count == 0 {
         0.0

@@ -5,14 +5,13 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use crate::bench::arm::STOCK;
 use crate::bench::report::{Report, Row, Spread, Trial};
+use crate::picture::{Area, Drawn, FONT, chart, most_rounds};
 use crate::report::Point;
 
-const FONT: &str = "sans-serif";
 /// One for each arm, in their order; more arms start over.
 const COLORS: [RGBColor; 7] = [
     RGBColor(0x77, 0x77, 0x77),
@@ -23,9 +22,6 @@ const COLORS: [RGBColor; 7] = [
     RGBColor(0x7b, 0x2d, 0x8b),
     RGBColor(0x4f, 0x77, 0x2d),
 ];
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 /// Draws `report` into two SVG files: all ratios to stock, and what happens from the onset of a load.
 pub fn draw(report: &Report, ratios: &Path, onset: &Path) -> Result<()> {
@@ -146,81 +142,29 @@ fn draw_onsets(report: &Report, trials: &[&Trial], root: &Area<'_>) -> Drawn {
     let areas = body.split_evenly((trials.len().max(1), 1));
     for (trial, area) in trials.iter().zip(&areas) {
         let columns = area.split_evenly((1, 3));
-        let name = format!("{} CPUs, {}", trial.vcpus, trial.load);
-        let seconds = report.seconds as f64;
+        let right = report.seconds as f64;
+        let name = format!("{} CPUs, {}: cores in use", trial.vcpus, trial.load);
         let top = trial.vcpus as f64 + 0.5;
         let cores = |point: &Point| Some(point.active_cores as f64);
-        chart(
-            trial,
-            &format!("{name}: cores in use"),
-            (seconds, top),
-            &cores,
-            &columns[0],
-        )?;
+        chart(&columns[0], &name, (right, top), lines(trial), &cores)?;
+        let name = "steal, % of active time";
         let steal = |point: &Point| point.steal_pct;
-        chart(
-            trial,
-            "steal, % of active time",
-            (seconds, 100.0),
-            &steal,
-            &columns[1],
-        )?;
+        chart(&columns[1], name, (right, 100.0), lines(trial), &steal)?;
+        let top = most_rounds(lines(trial).flat_map(|(_, points)| points));
         let rounds = |point: &Point| Some(point.rounds as f64);
-        let most = lines(trial).flat_map(|(_, points)| points);
-        let most = most.map(|point| point.rounds).max().unwrap_or(0).max(1);
-        chart(
-            trial,
-            "rounds",
-            (seconds, most as f64 * 1.05),
-            &rounds,
-            &columns[2],
-        )?;
+        chart(&columns[2], "rounds", (right, top), lines(trial), &rounds)?;
     }
     root.present()?;
     Ok(())
 }
 
 /// The series of each arm, guest and repeat.
-fn lines(trial: &Trial) -> impl Iterator<Item = (usize, &[Point])> {
+fn lines(trial: &Trial) -> impl Iterator<Item = (RGBColor, &[Point])> {
     let arms = trial.arms.iter().enumerate();
     arms.flat_map(|(index, (_, outcomes))| {
         let slots = outcomes.iter().flat_map(|outcome| &outcome.guests);
-        slots.map(move |slot| (index, slot.series.as_slice()))
+        slots.map(move |slot| (color(index), slot.series.as_slice()))
     })
-}
-
-fn chart(
-    trial: &Trial,
-    caption: &str,
-    (right, top): (f64, f64),
-    value: &dyn Fn(&Point) -> Option<f64>,
-    area: &Area<'_>,
-) -> Drawn {
-    let mut chart = ChartBuilder::on(area)
-        .caption(caption, (FONT, 16))
-        .margin(8)
-        .x_label_area_size(30)
-        .y_label_area_size(44)
-        .build_cartesian_2d(0.0..right, 0.0..top)?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(BLACK.mix(0.12))
-        .x_desc("seconds")
-        .x_labels(6)
-        .y_labels(5)
-        .x_label_formatter(&|x| format!("{x:.0}"))
-        .y_label_formatter(&|y| format!("{y:.0}"))
-        .label_style((FONT, 12))
-        .draw()?;
-    for (arm, points) in lines(trial) {
-        let points = points
-            .iter()
-            .filter_map(|point| Some((point.t, value(point)?)));
-        let style = color(arm).mix(0.8).stroke_width(2);
-        chart.draw_series(LineSeries::new(points, style))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

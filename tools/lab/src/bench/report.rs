@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::bench::arm::{Arm, ORACLE, STOCK};
 use crate::bench::workload::{Metric, Workload};
-use crate::report::{Check, Slot, percent};
+use crate::report::{Check, Slot, mean, percent};
 
 /// A figure of one slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -199,7 +199,7 @@ impl Row {
         let first = |figure: fn(&Slot) -> Option<f64>| {
             let slots = outcomes.iter().filter_map(|o| o.guests.first());
             let figures: Vec<_> = slots.filter_map(figure).collect();
-            (!figures.is_empty()).then(|| mean(&figures))
+            (!figures.is_empty()).then(|| mean(figures.into_iter()))
         };
         Cell {
             arm: arm.into(),
@@ -253,13 +253,6 @@ fn moves(slot: &Slot) -> f64 {
     (count("folds") + count("unfolds")) as f64
 }
 
-fn mean(values: &[f64]) -> f64 {
-    if values.is_empty() {
-        return 0.0;
-    }
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
 /// One arm against another, over all rows.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
@@ -304,8 +297,7 @@ impl Comparison {
 }
 
 fn geometric_mean(values: &[(f64, String)]) -> Option<f64> {
-    let logarithms: Vec<_> = values.iter().map(|(value, _)| value.ln()).collect();
-    (!values.is_empty()).then(|| mean(&logarithms).exp())
+    (!values.is_empty()).then(|| mean(values.iter().map(|(value, _)| value.ln())).exp())
 }
 
 /// A whole bench.
@@ -413,10 +405,7 @@ impl Report {
     fn table(&self, text: &mut String, show: impl Fn(&Row, &Cell) -> String) {
         self.header(text, "  CPUs load");
         for row in &self.rows {
-            let _ = write!(text, "  {:>4} {:<25}", row.vcpus, row.name);
-            for cell in &row.arms {
-                let _ = write!(text, " {:>18}", show(row, cell));
-            }
+            row.line(text, |cell| show(row, cell));
             let _ = writeln!(text, "  ({} of {})", row.oracle_cores, row.vcpus);
         }
         text.push('\n');
@@ -425,15 +414,10 @@ impl Report {
     fn neighbours(&self, text: &mut String) {
         self.header(text, "  CPUs load");
         for row in self.rows.iter().filter(|row| row.has_neighbour()) {
-            let _ = write!(text, "  {:>4} {:<25}", row.vcpus, row.name);
-            for cell in &row.arms {
+            row.line(text, |cell| {
                 let rate = cell.neighbour.as_ref().map(|spread| spread.median);
-                let _ = write!(
-                    text,
-                    " {:>18}",
-                    rate.map_or("-".into(), |r| format!("{r:.1}"))
-                );
-            }
+                rate.map_or("-".into(), |r| format!("{r:.1}"))
+            });
             text.push('\n');
         }
         text.push('\n');
@@ -488,6 +472,14 @@ impl Cell {
 }
 
 impl Row {
+    /// What each table shows of it: a cell for each arm.
+    fn line(&self, text: &mut String, show: impl Fn(&Cell) -> String) {
+        let _ = write!(text, "  {:>4} {:<25}", self.vcpus, self.name);
+        for cell in &self.arms {
+            let _ = write!(text, " {:>18}", show(cell));
+        }
+    }
+
     fn has_neighbour(&self) -> bool {
         self.arms.iter().any(|cell| cell.neighbour.is_some())
     }
