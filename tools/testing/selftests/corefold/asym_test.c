@@ -119,22 +119,6 @@ static bool read_ranks(int *ranks)
 	return seen;
 }
 
-static int set_online(int cpu, int online)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), CPU_DIR "cpu%d/online", cpu);
-	return write_file(path, "%d", online);
-}
-
-static void core_of(int cpu, cpu_set_t *core)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), CPU_DIR "cpu%d/topology/thread_siblings_list", cpu);
-	read_list(path, core);
-}
-
 static bool is_numa(const char *name)
 {
 	return !strcmp(name, "NUMA") || !strcmp(name, "NODE");

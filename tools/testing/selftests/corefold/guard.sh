@@ -8,14 +8,12 @@
 # shellcheck disable=SC1091 # Beside this file.
 . ./packing.sh
 
-# How long threads make themselves at home, may move, and are watched.
-HOME_MS=1000 SETTLE_MS=2000 WATCH_MS=2000
+# How long threads may move, and are watched.
+SETTLE_MS=2000 WATCH_MS=2000
 # Few enough for one cache: with more, no process is gathered there.
 THREADS=$((ALL / 4))
-# In epochs of 10 ms: for how long a process keeps its home if nobody has looked where it runs.
-HOME_EPOCHS=$DEBUG/sched/llc_balancing/epoch_affinity_timeout
 
-guard() { echo "$*" >$PACK/guard; } 2>/dev/null
+guard() { set_guard "$@"; } 2>/dev/null
 refused() { ! guard "$@"; }
 counts() { sed 1d $PACK/guard | tr '\n' ' '; }
 counts_are() { [ "$(counts)" = "$1" ]; }
@@ -82,8 +80,7 @@ live() {
 	rank_caches
 	pack_on MC,PKG
 	epochs=$(cat "$HOME_EPOCHS")
-	# Emulated CPUs may stand still for longer than the default.
-	echo 1000 >"$HOME_EPOCHS"
+	keep_homes
 
 	anew kernel
 	at_home

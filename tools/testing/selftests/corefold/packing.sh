@@ -4,21 +4,29 @@
 # What the tests and the benchmark of packing share: caches, ranks, and where busy threads run.
 
 PACK=/sys/kernel/debug/corefold_lab_pack
-TOPOLOGY=/sys/devices/system/cpu
+CPUS=/sys/devices/system/cpu
 
 # The priorities of the two caches of a measured hybrid machine.
 FAST_PRIORITY=236
 SLOW_PRIORITY=100
 
 # The CPUs that share the last-level cache with CPU $1.
-llc_of() { cat "$TOPOLOGY/cpu$1/cache/index3/shared_cpu_list"; }
+llc_of() { cat "$CPUS/cpu$1/cache/index3/shared_cpu_list"; }
 
 # Of two caches, the one of the first CPU is the fast one.
 find_caches() {
 	FAST=$(llc_of 0)
-	SLOW=$(llc_of "$(sed 's/.*[-,]//' $TOPOLOGY/online)")
+	SLOW=$(llc_of "$(sed 's/.*[-,]//' $CPUS/online)")
 	[ "$FAST" != "$SLOW" ]
 }
+
+# In epochs of 10 ms: for how long a process keeps its home if nobody has looked where it runs. Emulated CPUs may stand still
+# for longer than the default.
+HOME_EPOCHS=/sys/kernel/debug/sched/llc_balancing/epoch_affinity_timeout
+keep_homes() { echo 1000 >$HOME_EPOCHS; }
+
+# For how long threads make themselves at home, in milliseconds.
+HOME_MS=1000
 
 # rank LINES: each has a list of CPUs, and their priority.
 rank() { echo "$1" >$PACK/priority; }

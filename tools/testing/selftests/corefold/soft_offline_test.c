@@ -33,27 +33,11 @@ static int unfold(void)
 	return fold_text("");
 }
 
-static int set_online(int cpu, int online)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), CPU_DIR "cpu%d/online", cpu);
-	return write_file(path, "%d", online);
-}
-
 static unsigned long shrinks(void)
 {
 	char text[32];
 
 	return read_file(LAB "shrinks", text, sizeof(text)) > 0 ? strtoul(text, NULL, 10) : 0;
-}
-
-static void core_of(int cpu, cpu_set_t *core)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), CPU_DIR "cpu%d/topology/thread_siblings_list", cpu);
-	read_list(path, core);
 }
 
 /* Whether the mask holds only online CPUs, only whole cores, and not all CPUs. */

@@ -111,6 +111,24 @@ static inline bool read_list(const char *path, cpu_set_t *set)
 	return read_file(path, text, sizeof(text)) >= 0 && parse_list(text, set);
 }
 
+/* Write to the online file of a CPU: 0, or the negative error. */
+static inline int set_online(int cpu, int online)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), CPU_DIR "cpu%d/online", cpu);
+	return write_file(path, "%d", online);
+}
+
+/* The CPUs of the core of a CPU. */
+static inline void core_of(int cpu, cpu_set_t *core)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), CPU_DIR "cpu%d/topology/thread_siblings_list", cpu);
+	read_list(path, core);
+}
+
 static inline bool intersects(const cpu_set_t *a, const cpu_set_t *b)
 {
 	cpu_set_t both;
