@@ -11,12 +11,11 @@ ROUNDS=${ROUNDS:-1000} UNCLAIMED_LIMIT=0.002 CLAIMED_LIMIT=0.005
 LOAD=(hackbench -p -g 1 -f 1 -l 5000)
 RESULT=$BUILD/results/hooks.json
 
-# run NAME [VARIANT]: one instruction is one nanosecond of the guest's clock.
+# run NAME [VARIANT]
 run() {
 	local claimed=
 	[ "$1" != claimed ] || claimed=claimed
-	"$TOP/scripts/boot.sh" ${2:+-k "$2"} -s 4 -c tcg,thread=single -t 1800 -l "$LOGS/bench-hooks-$1.log" \
-		-a 'kunit.enable=0 nokaslr' -q '-icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm' \
+	boot_counting ${2:+-k "$2"} -s 4 -t 1800 -l "$LOGS/bench-hooks-$1.log" \
 		bench-hooks $claimed "$ROUNDS" "${LOAD[@]}"
 }
 
@@ -44,10 +43,7 @@ within() {
 		'BEGIN { exit !(ratio < 1 + limit && ratio > 1 - limit) }' || die "$3"
 }
 
-"$TOP/scripts/kernel-tree.sh" stock
-"$TOP/scripts/kernel.sh" stock bzImage
-"$TOP/scripts/selftests-build.sh" stock
-"$TOP/scripts/selftests-build.sh"
+build_stock
 say "  Counting instructions of $ROUNDS rounds of '${LOAD[*]}' on both kernels (logs: build/logs/bench-hooks-*)"
 run stock stock &
 stock=$!

@@ -92,10 +92,7 @@ show() {
 	done
 }
 
-"$TOP/scripts/kernel-tree.sh" stock
-"$TOP/scripts/kernel.sh" stock bzImage
-"$TOP/scripts/selftests-build.sh" stock
-"$TOP/scripts/selftests-build.sh"
+build_stock
 both guard 16,sockets=2,cores=8 caches 4 8
 both s390 48,sockets=4,cores=12 lpar "$ROUNDS" 4
 both s390-smt2 48,sockets=4,cores=6,threads=2 lpar "$ROUNDS" 2

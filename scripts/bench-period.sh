@@ -9,10 +9,9 @@
 SIZES=${SIZES:-2 4 8 16 32 64} PERIODS=${PERIODS:-100} LIMIT=${LIMIT:-600}
 RESULT=$BUILD/results/period.json
 
-# run CPUS: one instruction is one nanosecond of the guest's clock.
+# run CPUS
 run() {
-	"$TOP/scripts/boot.sh" -s "$1" -m 2G -c tcg,thread=single -t "$LIMIT" -l "$LOGS/bench-period-$1.log" \
-		-a 'kunit.enable=0 nokaslr' -q '-icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm' \
+	boot_counting -s "$1" -m 2G -t "$LIMIT" -l "$LOGS/bench-period-$1.log" \
 		bench-period "$PERIODS" ${POLICY:+"policy=$POLICY"}
 }
 

@@ -34,7 +34,10 @@ pristine() {
 	[ -e "$tar" ] || die "no kernel source: install linux-source-7.3 (trixie-backports), or name a tree with KSRC="
 	local dir
 	dir=$CACHE/linux-7.3-$(stat -c %s-%Y "$tar")
-	[ -e "$dir/Makefile" ] || logged unpack "Unpacking $(basename "$tar")" unpack "$tar" "$dir"
+	if [ ! -e "$dir/Makefile" ]; then
+		need xz xz-utils
+		logged unpack "Unpacking $(basename "$tar")" unpack "$tar" "$dir"
+	fi
 	printf '%s\n' "$dir"
 }
 
@@ -102,7 +105,6 @@ stock() {
 
 need rsync rsync
 need patch patch
-need xz xz-utils
 PRISTINE=$(pristine)
 if [ "${1:-}" = stock ]; then
 	stock

@@ -63,6 +63,20 @@ logged() {
 	say "    done in $((SECONDS - start)) s"
 }
 
+# build_stock: the kernel as it came, to compare with, and the programs that run on either.
+build_stock() {
+	"$TOP/scripts/kernel-tree.sh" stock
+	"$TOP/scripts/kernel.sh" stock bzImage
+	"$TOP/scripts/selftests-build.sh" stock
+	"$TOP/scripts/selftests-build.sh"
+}
+
+# boot_counting ARGUMENT...: boot.sh, with one instruction a nanosecond of the guest's clock.
+boot_counting() {
+	"$TOP/scripts/boot.sh" -c tcg,thread=single -a 'kunit.enable=0 nokaslr' \
+		-q '-icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm' "$@"
+}
+
 # The root with the toolchain, keyed by what makes it.
 toolchain_root() {
 	local key
