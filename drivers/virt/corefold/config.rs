@@ -149,20 +149,8 @@ impl fmt::Display for Invalid {
         match self.wrong {
             Wrong::NotANumber => f.write_str("not a decimal number; write digits only"),
             Wrong::NotABool => f.write_str("neither on nor off; write 1 or 0"),
-            Wrong::NotAPolicy => {
-                f.write_str("no such policy; write one of:")?;
-                for kind in Kind::ALL {
-                    write!(f, " {}", kind.name())?;
-                }
-                Ok(())
-            }
-            Wrong::NotAGuard => {
-                f.write_str("no such choice; write one of:")?;
-                for guard in Guard::ALL {
-                    write!(f, " {}", guard.name())?;
-                }
-                Ok(())
-            }
+            Wrong::NotAPolicy => write_names(f, "policy", &Kind::ALL.map(Kind::name)),
+            Wrong::NotAGuard => write_names(f, "choice", &Guard::ALL.map(Guard::name)),
             Wrong::NotLevels => f.write_str(
                 "not a list of levels; write none, or names with a comma between, as in MC,PKG",
             ),
@@ -173,6 +161,11 @@ impl fmt::Display for Invalid {
             ),
         }
     }
+}
+
+fn write_names(f: &mut fmt::Formatter<'_>, what: &str, names: &[&str]) -> fmt::Result {
+    write!(f, "no such {what}; write one of:")?;
+    names.iter().try_for_each(|name| write!(f, " {name}"))
 }
 
 /// A configuration.
