@@ -395,13 +395,14 @@ impl State {
 
         let mode = Mode::due(self.config.enabled);
         self.switch(mode);
-        self.machine.refresh();
+        self.machine.look();
         self.notice_shrinks();
         self.sample = if mode == Mode::Running {
             self.take_sample(asked_ns)
         } else {
             Sample::Unknown
         };
+        self.machine.rank();
         self.publish_ranks();
 
         let count = self.machine.count();

@@ -245,6 +245,12 @@ impl Machine {
     /// Each piece is true at some moment, but not all at the same: what is decided upon them may be
     /// refused.
     pub(crate) fn refresh(&mut self) {
+        self.look();
+        self.rank();
+    }
+
+    /// As [`Machine::refresh`], for who also reads the counters before [`Machine::rank`].
+    pub(crate) fn look(&mut self) {
         soft_offline::eligible(&mut self.eligible);
         soft_offline::read(&mut self.folded);
         for (set, mask) in KEEP.into_iter().zip(&mut self.keep) {
@@ -254,7 +260,6 @@ impl Machine {
         self.find_cores(&cpus_read_lock());
         self.find_caches();
         self.find_domains();
-        self.rank();
     }
 
     fn find_cores(&mut self, guard: &CpusReadGuard) {
@@ -337,7 +342,7 @@ impl Machine {
     }
 
     /// Finds out what cores are worth, and puts them in order.
-    fn rank(&mut self) {
+    pub(crate) fn rank(&mut self) {
         for slot in self.slots.iter_mut() {
             slot.of_core.worth = 0;
         }
@@ -378,7 +383,8 @@ impl Machine {
         }
     }
 
-    /// Reads the counters of all CPUs, `elapsed` nanoseconds after the last time.
+    /// Reads the counters of all CPUs, `elapsed` nanoseconds after the last time. What cores are
+    /// worth may have changed then.
     pub(crate) fn read(
         &mut self,
         elapsed: u64,
@@ -434,7 +440,6 @@ impl Machine {
 
             of_core.share.update(got, stolen, elapsed);
         }
-        self.rank();
     }
 
     /// Counts the cores.
