@@ -25,11 +25,11 @@ group() {
 	case $1 in
 	smt)
 		SMP=6,sockets=1,cores=3,threads=2
-		SUITE='soft_offline.sh asym.sh lpar.sh ranks.sh hotplug.sh partition.sh'
+		SUITE='soft_offline.sh asym.sh lpar.sh ranks.sh hotplug.sh partition.sh samples.sh'
 		;;
 	flat)
 		SMP=4
-		SUITE='load.sh params.sh knobs.sh wild_steal.sh claim.sh unload.sh ranks.sh guard.sh'
+		SUITE='load.sh params.sh knobs.sh wild_steal.sh claim.sh unload.sh'
 		;;
 	caches)
 		# Each socket has a cache of its own, and both are one node.
@@ -40,7 +40,7 @@ group() {
 		SMP=4,sockets=2,cores=2,threads=1
 		QEMU='-object memory-backend-ram,id=m0,size=512M -object memory-backend-ram,id=m1,size=512M'
 		QEMU+=' -numa node,memdev=m0,cpus=0-1 -numa node,memdev=m1,cpus=2-3'
-		SUITE='soft_offline.sh asym.sh guard.sh fold.sh ranks.sh suspend.sh lockdown.sh'
+		SUITE='soft_offline.sh asym.sh guard.sh fold.sh suspend.sh lockdown.sh'
 		;;
 	single)
 		SMP=1
