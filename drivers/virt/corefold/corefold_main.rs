@@ -46,6 +46,10 @@ use config::{
 use governor::Governor;
 use knobs::Knobs;
 use machine::Hotplugged;
+use platform::{
+    Native,
+    Platform, //
+};
 
 module! {
     type: Corefold,
@@ -162,6 +166,12 @@ impl kernel::Module for Corefold {
         let knobs = Knobs::create(&governor)?;
 
         governor.start();
+        pr_info!(
+            "loaded on {}, policy {}, {}\n",
+            Native::NAME,
+            config.policy.name(),
+            if config.enabled { "enabled" } else { "not enabled" },
+        );
         Ok(Self {
             _running: Running(governor.clone()),
             _knobs: knobs,
