@@ -17,11 +17,46 @@
 
 static DEFINE_MUTEX(steal_clock_mutex);
 static const u64 *steal_clock_array;
-static u64 (*steal_clock_before)(int cpu);
 
-static u64 array_steal_clock(int cpu)
+/* What asks it: the clock of the architecture, or its accounting. */
+DEFINE_STATIC_KEY_FALSE(sched_steal_clock_test_key);
+
+/**
+ * sched_steal_clock_test() - the steal clock of a CPU
+ * @cpu: a possible CPU
+ *
+ * Only with interrupts off, and while sched_steal_clock_test_used().
+ *
+ * Return: stolen time since some point of the past, in ns.
+ */
+u64 sched_steal_clock_test(int cpu)
 {
 	return READ_ONCE(steal_clock_array[cpu]);
+}
+
+#ifdef CONFIG_PARAVIRT_TIME_ACCOUNTING
+
+#ifdef CONFIG_HAVE_PV_STEAL_CLOCK_GEN
+static u64 (*steal_clock_before)(int cpu);
+
+static void steal_clock_replace(void)
+{
+	steal_clock_before = static_call_query(pv_steal_clock);
+	static_call_update(pv_steal_clock, sched_steal_clock_test);
+}
+
+static void steal_clock_restore(void)
+{
+	static_call_update(pv_steal_clock, steal_clock_before);
+}
+#else
+static void steal_clock_replace(void) {}
+static void steal_clock_restore(void) {}
+#endif
+
+static bool steal_clock_exists(void)
+{
+	return static_key_enabled(&paravirt_steal_enabled);
 }
 
 /*
@@ -37,11 +72,74 @@ static void steal_clock_resync(void)
 
 		guard(rq_lock_irqsave)(rq);
 		rq->prev_steal_time = paravirt_steal_clock(cpu);
-#ifdef CONFIG_PARAVIRT_TIME_ACCOUNTING
 		rq->prev_steal_time_rq = rq->prev_steal_time;
-#endif
 	}
 }
+
+static void steal_clock_start(void)
+{
+	static_branch_enable(&sched_steal_clock_test_key);
+	steal_clock_replace();
+	steal_clock_resync();
+	static_key_slow_inc(&paravirt_steal_enabled);
+	static_key_slow_inc(&paravirt_steal_rq_enabled);
+}
+
+static void steal_clock_stop(void)
+{
+	static_key_slow_dec(&paravirt_steal_rq_enabled);
+	static_key_slow_dec(&paravirt_steal_enabled);
+	/* Readers have interrupts off. */
+	synchronize_rcu();
+	steal_clock_restore();
+	static_branch_disable(&sched_steal_clock_test_key);
+}
+
+#else /* !CONFIG_PARAVIRT_TIME_ACCOUNTING */
+
+/* Up to where the clock of a CPU has been accounted. */
+static DEFINE_PER_CPU(u64, steal_clock_taken);
+
+/**
+ * sched_steal_clock_test_take() - stolen time that was not taken before
+ * @max_ns: how much of it to take at most; the rest stays for the next time
+ *
+ * For an accounting that finds out by itself what was stolen; on this CPU, with
+ * interrupts off, and while sched_steal_clock_test_used().
+ *
+ * Return: stolen time in ns.
+ */
+u64 sched_steal_clock_test_take(u64 max_ns)
+{
+	s64 ns = sched_steal_clock_test(smp_processor_id()) - __this_cpu_read(steal_clock_taken);
+
+	ns = clamp(ns, 0, (s64)max_ns);
+	__this_cpu_add(steal_clock_taken, ns);
+	return ns;
+}
+
+static bool steal_clock_exists(void)
+{
+	return false;
+}
+
+static void steal_clock_start(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		per_cpu(steal_clock_taken, cpu) = sched_steal_clock_test(cpu);
+	static_branch_enable(&sched_steal_clock_test_key);
+}
+
+static void steal_clock_stop(void)
+{
+	static_branch_disable(&sched_steal_clock_test_key);
+	/* Readers have interrupts off. */
+	synchronize_rcu();
+}
+
+#endif /* CONFIG_PARAVIRT_TIME_ACCOUNTING */
 
 /**
  * sched_steal_clock_test_claim() - make an array the steal clock
@@ -55,15 +153,11 @@ int sched_steal_clock_test_claim(const u64 *ns_per_cpu)
 {
 	guard(mutex)(&steal_clock_mutex);
 
-	if (static_key_enabled(&paravirt_steal_enabled))
+	if (steal_clock_array || steal_clock_exists())
 		return -EBUSY;
 
 	steal_clock_array = ns_per_cpu;
-	steal_clock_before = static_call_query(pv_steal_clock);
-	static_call_update(pv_steal_clock, array_steal_clock);
-	steal_clock_resync();
-	static_key_slow_inc(&paravirt_steal_enabled);
-	static_key_slow_inc(&paravirt_steal_rq_enabled);
+	steal_clock_start();
 	return 0;
 }
 EXPORT_SYMBOL_GPL(sched_steal_clock_test_claim);
@@ -77,11 +171,7 @@ void sched_steal_clock_test_release(void)
 {
 	guard(mutex)(&steal_clock_mutex);
 
-	static_key_slow_dec(&paravirt_steal_rq_enabled);
-	static_key_slow_dec(&paravirt_steal_enabled);
-	/* Readers have interrupts off. */
-	synchronize_rcu();
-	static_call_update(pv_steal_clock, steal_clock_before);
+	steal_clock_stop();
 	steal_clock_array = NULL;
 }
 EXPORT_SYMBOL_GPL(sched_steal_clock_test_release);
