@@ -15,7 +15,7 @@ LAB := build/tools/release/corefold-lab
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 	@echo
-	@echo "  ARCH=x86_64; TOOLCHAIN=host uses this machine's compilers; KSRC=DIR another 7.3.y tree;"
+	@echo "  ARCH=x86_64, s390 or powerpc (x86_64); TOOLCHAIN=host uses this machine's compilers; KSRC=DIR another 7.3.y tree;"
 	@echo "  KDIR=DIR (with modules) builds the module against a patched build tree; JOBS=N."
 	@echo "  BENCH='--loads lock --vcpus 8 ...' (with bench); see '$(LAB) bench --help'."
 
@@ -32,11 +32,11 @@ tree: toolchain ## assemble the kernel tree: source, overlay and patch queue
 	@scripts/kernel-tree.sh
 
 kernel: tree ## build the kernel, the modules and the guest's initramfs
-	@scripts/kernel.sh bzImage modules
+	@scripts/kernel.sh image modules
 	@$(IN) scripts/initramfs.sh
 
 debug-kernel: tree
-	@scripts/kernel.sh debug bzImage modules
+	@scripts/kernel.sh debug image modules
 	@$(IN) scripts/initramfs.sh debug
 
 ifdef KDIR

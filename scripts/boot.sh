@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# boot.sh [-k VARIANT] [-s SMP] [-m MEMORY] [-t SECONDS] [-a "KERNEL ARGUMENTS"] [-q "QEMU ARGUMENTS"] [-l LOG] [-c ACCELERATOR] [RUN [ARGUMENT...]]
+# boot.sh [-k VARIANT] [-s SMP] [-m MEMORY] [-t SECONDS] [-a "KERNEL ARGUMENTS"] [-q "QEMU ARGUMENTS"] [-l LOG] [-o OUTPUT] [-c ACCELERATOR] [RUN [ARGUMENT...]]
 #
 # Boot the kernel of build/ARCH[-VARIANT] under emulation. Without RUN: an interactive shell. With it, the
 # guest runs /run/RUN and powers off; the console goes to LOG, and the exit status is that of RUN, or 1 if
-# the kernel log has a splat, or 124 after SECONDS.
+# the kernel log has a splat, or 124 after SECONDS. What it writes to its second port goes to OUTPUT.
 
 . "$(dirname "$0")/lib.sh"
 
-VARIANT='' SMP=4 MEMORY=1G LIMIT=600 APPEND='' QEMU_ARGS='' LOG='' ACCEL=tcg,thread=multi
-while getopts k:s:m:t:a:q:l:c: option; do
+VARIANT='' SMP=4 MEMORY=1G LIMIT=600 APPEND='' QEMU_ARGS='' LOG='' OUTPUT='' ACCEL=tcg,thread=multi
+while getopts k:s:m:t:a:q:l:o:c: option; do
 	case $option in
 	k) VARIANT=$OPTARG ;;
 	s) SMP=$OPTARG ;;
@@ -19,6 +19,7 @@ while getopts k:s:m:t:a:q:l:c: option; do
 	a) APPEND=$OPTARG ;;
 	q) QEMU_ARGS=$OPTARG ;;
 	l) LOG=$OPTARG ;;
+	o) OUTPUT=$OPTARG ;;
 	c) ACCEL=$OPTARG ;;
 	*) die "usage: see the head of scripts/boot.sh" ;;
 	esac
@@ -33,18 +34,30 @@ case $ARCH in
 x86_64)
 	# KASAN takes the addresses of five-level paging for wild ones, so early.
 	# The emulator runs the string instructions that these features recommend byte by byte.
-	QEMU=(qemu-system-x86_64 -M q35 -cpu 'max,la57=off,erms=off,fsrm=off,fzrm=off,fsrs=off,fsrc=off' -kernel "$OUT/arch/x86/boot/bzImage")
+	QEMU=(qemu-system-x86_64 -M q35 -cpu 'max,la57=off,erms=off,fsrm=off,fzrm=off,fsrs=off,fsrc=off')
 	# A busy host may not deliver the timer interrupts in time that the kernel's check of the timer counts.
-	CONSOLE='console=ttyS0 no_timer_check'
+	CONSOLE='console=ttyS0 no_timer_check' PORT=ttyS1
 	;;
-*) die "ARCH=$ARCH is not known: x86_64 is" ;;
+s390)
+	QEMU=(qemu-system-s390x -M s390-ccw-virtio -cpu max -device virtio-serial-ccw)
+	CONSOLE='console=ttysclp0' PORT=hvc0 PORT_DEVICE=virtconsole
+	;;
+powerpc)
+	QEMU=(qemu-system-ppc64 -M pseries -cpu power9)
+	CONSOLE='console=hvc0' PORT=hvc1
+	;;
 esac
 
 WORDS=$(IFS=,; printf '%s' "$*")
 # shellcheck disable=SC2206 # Extra arguments are words.
 QEMU+=(-accel "$ACCEL" -smp "$SMP" -m "$MEMORY" -nodefaults -no-reboot -display none
-	-serial mon:stdio -initrd "$OUT/initramfs.cpio.gz"
-	-append "$CONSOLE panic=-1 ${RUN:+corefold.run=$RUN} ${WORDS:+corefold.args=$WORDS} $APPEND" $QEMU_ARGS)
+	-serial mon:stdio -kernel "$OUT/$IMAGE" -initrd "$OUT/initramfs.cpio.gz"
+	-append "$CONSOLE panic=-1 corefold.port=$PORT ${RUN:+corefold.run=$RUN} ${WORDS:+corefold.args=$WORDS} $APPEND" $QEMU_ARGS)
+# What the guest writes to its second port goes to a file.
+if [ -n "$OUTPUT" ]; then
+	QEMU+=(-chardev "file,id=port,path=$OUTPUT")
+	if [ -n "${PORT_DEVICE:-}" ]; then QEMU+=(-device "$PORT_DEVICE,chardev=port"); else QEMU+=(-serial chardev:port); fi
+fi
 
 [ -e "$TOP/$OUT/initramfs.cpio.gz" ] ||
 	die "nothing to boot in $OUT: run 'make kernel' for the plain one, 'make debug-kernel' for -k debug"

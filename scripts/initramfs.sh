@@ -10,22 +10,36 @@
 OUT=$BUILD/$ARCH${1:+-$1}
 DIR=$OUT/initramfs
 
+# library NAME: where it is, in the guests' root or with the cross compiler.
+library() { find -L "$GUEST_ROOT/usr/lib/$TRIPLE" "/usr/$TRIPLE/lib" -maxdepth 1 -name "$1" 2>/dev/null | head -n 1; }
+
+# add_libs FILE: copy the libraries that a program or library needs; it may be of another architecture than this machine.
+add_libs() {
+	local lib
+	for lib in $(llvm-readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
+		[ ! -e "$DIR/lib/$lib" ] || continue
+		install "$(library "$lib")" "$DIR/lib/"
+		add_libs "$DIR/lib/$lib"
+	done
+}
+
 # with_libs PROGRAM...: copy programs and the libraries that they need.
 with_libs() {
-	local program
+	local program loader
 	for program; do
-		install -D "$program" "$DIR/bin/$(basename "$program")"
-		{ ldd "$program" 2>/dev/null || true; } | { grep -o '/[^ )]*' || true; } | while read -r lib; do
-			[ -e "$DIR$lib" ] || install -D "$(readlink -f "$lib")" "$DIR$lib"
-		done
+		install "$GUEST_ROOT/usr/bin/$program" "$DIR/bin/"
+		add_libs "$DIR/bin/$program"
+		loader=$(llvm-readelf -lW "$DIR/bin/$program" | sed -n 's/.*program interpreter: \(.*\)\]/\1/p')
+		[ -z "$loader" ] || install -D "$(library "${loader##*/}")" "$DIR$loader"
 	done
 }
 
 rm -rf "$DIR"
 mkdir -p "$DIR"/{bin,dev,proc,sys,tmp,run,lib/corefold,selftests}
-with_libs /usr/bin/busybox "$(command -v hackbench)" "$(command -v cyclictest)" "$(command -v stress-ng)"
+with_libs busybox hackbench cyclictest
+[ -n "$GUEST_ROOT" ] || with_libs stress-ng
 ln -s busybox "$DIR/bin/sh"
-clang -O2 -Wall -Werror -static -o "$DIR/bin/corefold-work" "$TOP/tools/lab/guest/work.c"
+clang --target="$TRIPLE" -fuse-ld=lld -O2 -Wall -Werror -static -o "$DIR/bin/corefold-work" "$TOP/tools/lab/guest/work.c"
 install "$TOP/scripts/guest/init" "$DIR/init"
 find "$TOP/scripts/guest" -type f ! -name init -exec install -t "$DIR/run" {} +
 [ ! -e "$OUT/modules.order" ] || sed 's/\.o$/.ko/' "$OUT/modules.order" | while read -r module; do

@@ -3,7 +3,7 @@
 #
 # kernel.sh [debug|kunit|lint|stock] TARGET...: configure the assembled tree for ARCH and run Kbuild targets on it.
 # The output is build/ARCH, build/ARCH-debug, build/ARCH-kunit (debug, with everything built in) or, from the
-# pristine source, build/ARCH-stock.
+# pristine source, build/ARCH-stock. The target 'image' is what boots.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -26,8 +26,12 @@ fragments() {
 	local files=("$TOP/configs/base.config" "$TOP/configs/$ARCH.config")
 	[ "$VARIANT" = stock ] || files+=("$TOP/configs/corefold.config")
 	case $VARIANT in
-	debug | lint) files+=("$TOP/configs/$VARIANT.config") ;;
-	kunit) files+=("$TOP/configs/debug.config" "$TOP/drivers/virt/corefold/.kunitconfig") ;;
+	debug | kunit)
+		files+=("$TOP/configs/debug.config")
+		[ ! -e "$TOP/configs/$ARCH-debug.config" ] || files+=("$TOP/configs/$ARCH-debug.config")
+		;;&
+	lint) files+=("$TOP/configs/lint.config") ;;
+	kunit) files+=("$TOP/drivers/virt/corefold/.kunitconfig") ;;
 	esac
 	awk '
 		match($0, /^(# )?CONFIG_[A-Za-z0-9_]+/) {
@@ -62,4 +66,5 @@ configure() {
 }
 
 configure
+set -- "${@/#image/${IMAGE##*/}}"
 logged "kernel${VARIANT:+-$VARIANT}" "Building $ARCH${VARIANT:+ ($VARIANT)}: $*" kbuild "$@"

@@ -12,7 +12,7 @@ OUT=build/$ARCH-kunit
 
 run_kunit() {
 	"$TOP/scripts/in-toolchain" sh -c 'cd build/linux-7.3.y && exec tools/testing/kunit/kunit.py run "$@"' kunit.py \
-		--arch="$ARCH" --build_dir="../$ARCH-kunit" --kunitconfig="../$ARCH-kunit/kunit.config" \
+		--arch="$KUNIT_ARCH" --build_dir="../$ARCH-kunit" --kunitconfig="../$ARCH-kunit/kunit.config" \
 		"${KBUILD[@]/#/--make_options=}" \
 		--jobs "$JOBS" --kernel_args kunit.autorun=1 --kernel_args no_timer_check --qemu_args '-smp 4' --timeout 900 "$@"
 }

@@ -10,7 +10,7 @@ BUILD=$TOP/build
 LOGS=$BUILD/logs
 CACHE=${XDG_CACHE_HOME:-~/.cache}/corefold
 TOOLCHAIN=${TOOLCHAIN:-root}
-ARCH=${ARCH:-x86_64}
+export ARCH=${ARCH:-x86_64}
 JOBS=${JOBS:-$(nproc)}
 
 # The assembled kernel tree: .pristine in it names its source, .assembled lists what was written on top, with checksums.
@@ -27,7 +27,26 @@ KBUILD=(LLVM=1 CC='ccache clang' KBUILD_BUILD_TIMESTAMP=@0 KBUILD_BUILD_USER=cor
 say() { printf '%s\n' "$*" >&2; }
 die() { printf 'corefold: %s\n' "$*" >&2; exit 1; }
 
-[ -e "$TOP/configs/$ARCH.config" ] || die "ARCH=$ARCH is not known: x86_64 is"
+# What differs between architectures: the names that Debian, the compiler and kunit.py have for it, and what a build makes.
+case $ARCH in
+x86_64)
+	DEBIAN_ARCH=amd64 TRIPLE=x86_64-linux-gnu KUNIT_ARCH=x86_64
+	IMAGE=arch/x86/boot/bzImage GUEST_ROOT=
+	;;
+s390 | s390x)
+	ARCH=s390 DEBIAN_ARCH=s390x TRIPLE=s390x-linux-gnu KUNIT_ARCH=s390
+	IMAGE=arch/s390/boot/bzImage
+	;;
+powerpc | powerpcle | ppc64le)
+	ARCH=powerpc DEBIAN_ARCH=ppc64el TRIPLE=powerpc64le-linux-gnu KUNIT_ARCH=powerpcle
+	IMAGE=vmlinux
+	# The wrapper of the boot image asks for the GNU tools.
+	KBUILD+=(CROSS_COMPILE=$TRIPLE-)
+	;;
+*) die "ARCH=$ARCH is not known: x86_64, s390 and powerpc are" ;;
+esac
+# Where in the toolchain root the programs of guests are: the root itself, or that of another architecture.
+GUEST_ROOT=${GUEST_ROOT-/guest/$DEBIAN_ARCH}
 
 # need PROGRAM PACKAGE: have PROGRAM; root on Debian gets it installed, anyone else is told what to do.
 need() {
@@ -66,7 +85,7 @@ logged() {
 # build_stock: the kernel as it came, to compare with, and the programs that run on either.
 build_stock() {
 	"$TOP/scripts/kernel-tree.sh" stock
-	"$TOP/scripts/kernel.sh" stock bzImage
+	"$TOP/scripts/kernel.sh" stock image
 	"$TOP/scripts/selftests-build.sh" stock
 	"$TOP/scripts/selftests-build.sh"
 }

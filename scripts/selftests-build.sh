@@ -14,8 +14,8 @@ IN=$TOP/scripts/in-toolchain
 build() {
 	rm -rf "${TOP:?}/$INSTALL"
 	mkdir -p "$TOP/$INSTALL/kselftest" "$TOP/$OUT"
-	"$IN" make -C "$TESTS/corefold" OUTPUT="../../../../../../$OUT" INSTALL_PATH="../../../../../../$INSTALL/corefold" \
-		USERLDFLAGS=-static USERCFLAGS=-Werror install
+	"$IN" make -C "$TESTS/corefold" LLVM=1 ARCH="$ARCH" OUTPUT="../../../../../../$OUT" INSTALL_PATH="../../../../../../$INSTALL/corefold" \
+		USERLDFLAGS="-static -fuse-ld=lld" USERCFLAGS=-Werror install
 	cp "$TOP/$TESTS/kselftest/ktap_helpers.sh" "$TOP/$INSTALL/kselftest/"
 	"$IN" scripts/initramfs.sh "$@"
 }

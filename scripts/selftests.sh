@@ -59,7 +59,7 @@ run() {
 	# shellcheck disable=SC2086 # The suite is words.
 	"$TOP/scripts/boot.sh" ${VARIANT:+-k "$VARIANT"} -s "$SMP" -t $((1200 + ROUNDS)) -l "$LOGS/selftests-$1.log" \
 		-a "kunit.enable=0 suspend.pm_test_delay=1 corefold.rounds=$ROUNDS $APPEND" \
-		-q "-serial file:$out $QEMU" selftests $SUITE 2>"$LOGS/selftests-$1.status" || status=$?
+		-o "$out" -q "$QEMU" selftests $SUITE 2>"$LOGS/selftests-$1.status" || status=$?
 	echo "$status" >>"$LOGS/selftests-$1.status"
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Make the toolchain: a Debian trixie root with the backported Rust, QEMU and kernel source, from the
-# mirror and the keyring that this machine's apt is configured with.
+# Make the toolchain: a Debian trixie root with the backported Rust, QEMU and kernel source, and for a foreign ARCH the
+# user land of its guests, from the mirror and the keyring that this machine's apt is configured with.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -26,7 +26,8 @@ host)
 esac
 
 ROOT=$(toolchain_root)
-[ -e "$ROOT/.complete" ] && exit 0
+complete() { [ -e "$ROOT/.complete" ] && [ -e "$ROOT$GUEST_ROOT/.complete" ]; }
+complete && exit 0
 [ "$(id -u)" = 0 ] ||
 	die "making the toolchain root needs root: run this as root, or use TOOLCHAIN=host with your own compilers"
 need apt-get apt
@@ -48,7 +49,8 @@ KEYRING=${KEYRING:-/usr/share/keyrings/debian-archive-keyring.gpg}
 packages() { sed -n "s/^$1 //p" "$TOP/scripts/toolchain.packages" | tr '\n' ' '; }
 
 make_root() {
-	local partial=$ROOT.partial proxy
+	local partial=$ROOT.partial proxy suite lines=()
+	for suite in trixie trixie-updates trixie-backports; do lines+=("deb [arch=amd64] $MIRROR $suite main"); done
 	rm -rf "$partial"
 	mkdir -p "$CACHE"
 	proxy=$(apt-config dump --format '%v' Acquire::http::Proxy)
@@ -58,14 +60,30 @@ make_root() {
 		--customize-hook="chroot \"\$1\" apt-get install -y --no-install-recommends -t trixie-backports $(packages trixie-backports)" \
 		--customize-hook='chroot "$1" apt-get clean' \
 		trixie "$partial" \
-		"deb $MIRROR trixie main" "deb $MIRROR trixie-updates main" "deb $MIRROR trixie-backports main"
+		"${lines[@]}"
 	# Kbuild's LLVM=1 calls the tools without a version.
 	for tool in "$partial"/usr/lib/llvm-19/bin/*; do
 		[ -e "$partial/usr/bin/${tool##*/}" ] || ln -s "../lib/llvm-19/bin/${tool##*/}" "$partial/usr/bin/${tool##*/}"
 	done
-	mkdir -p "$partial/corefold" "$partial/ccache"
+	mkdir -p "$partial/corefold" "$partial/ccache" "$partial/guest"
 	touch "$partial/.complete"
 	mv "$partial" "$ROOT"
 }
 
-logged toolchain "Making the toolchain root, about 2 minutes" make_root
+# Programs that run in guests only are unpacked, not installed. Their libc is that of the cross compiler.
+make_guest_root() {
+	local partial=$ROOT$GUEST_ROOT.partial
+	rm -rf "$partial"
+	mkdir -p "$partial"
+	dpkg --root="$ROOT" --add-architecture "$DEBIAN_ARCH"
+	echo "deb [arch=$DEBIAN_ARCH] $MIRROR trixie main" >"$ROOT/etc/apt/sources.list.d/$DEBIAN_ARCH.list"
+	chroot "$ROOT" apt-get update
+	# shellcheck disable=SC2016 # Expanded by the inner shell.
+	chroot "$ROOT" sh -ec 'cd "$1" && shift && apt-get download "$@" && for deb in *.deb; do dpkg -x "$deb" .; rm "$deb"; done' \
+		sh "$GUEST_ROOT.partial" $(packages guest | sed "s/\([^ ]\) /\1:$DEBIAN_ARCH /g")
+	touch "$partial/.complete"
+	mv "$partial" "$ROOT$GUEST_ROOT"
+}
+
+[ -e "$ROOT/.complete" ] || logged toolchain "Making the toolchain root, about 2 minutes" make_root
+complete || logged "guest-$ARCH" "Unpacking what runs in guests of $DEBIAN_ARCH" make_guest_root
