@@ -22,6 +22,7 @@ pub use arm::Arm;
 pub use picture::draw;
 pub use report::Report;
 
+use crate::arch::Arch;
 use crate::guest::Config;
 use crate::host;
 use crate::lab::{self, EVENTS, Lab};
@@ -58,6 +59,8 @@ pub struct Timing {
 
 /// What to run.
 pub struct Plan {
+    /// The machine.
+    pub arch: Arch,
     /// The emulator.
     pub qemu: PathBuf,
     /// The kernel build.
@@ -83,6 +86,7 @@ pub struct Plan {
 impl Plan {
     fn config(&self, vcpus: usize) -> Config {
         Config {
+            arch: self.arch,
             qemu: self.qemu.clone(),
             kernel: self.kernel.clone(),
             vcpus,
@@ -452,8 +456,8 @@ fn rates(samples: &[Sample], settle: f64) -> Value {
 }
 
 /// Where the results of a bench go.
-pub fn results(dir: &Path) -> [PathBuf; 3] {
-    ["bench.json", "bench.svg", "bench-onset.svg"].map(|name| dir.join(name))
+pub fn results(dir: &Path, arch: Arch) -> [PathBuf; 3] {
+    [".json", ".svg", "-onset.svg"].map(|end| dir.join(format!("bench{}{end}", arch.suffix())))
 }
 
 #[cfg(test)]
@@ -539,6 +543,7 @@ mod tests {
 
     pub(super) fn plan() -> Plan {
         Plan {
+            arch: Arch::X86_64,
             qemu: "true".into(),
             kernel: "/nonexistent".into(),
             memory: 64,

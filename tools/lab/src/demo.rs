@@ -384,6 +384,7 @@ fn judge(plan: &Plan, loads: &Loads, checks: &mut Vec<Check>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::Arch;
 
     #[test]
     fn arms_take_turns() {
@@ -431,6 +432,7 @@ mod tests {
     fn plan() -> Plan {
         Plan {
             config: Config {
+                arch: Arch::X86_64,
                 qemu: "true".into(),
                 kernel: "/nonexistent".into(),
                 vcpus: 2,

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
+use crate::arch::Arch;
 use crate::control::Control;
 use crate::memory::GuestMemory;
 use crate::publisher::Publisher;
@@ -28,6 +29,8 @@ const POWEROFF_LIMIT: Duration = Duration::from_secs(60);
 
 /// What to boot.
 pub struct Config {
+    /// The machine.
+    pub arch: Arch,
     /// The emulator.
     pub qemu: PathBuf,
     /// The kernel build: `build/ARCH[-VARIANT]`.
@@ -40,7 +43,7 @@ pub struct Config {
 
 impl Config {
     fn image(&self) -> PathBuf {
-        self.kernel.join("arch/x86/boot/bzImage")
+        self.kernel.join(self.arch.image())
     }
 
     fn initramfs(&self) -> PathBuf {
@@ -56,26 +59,25 @@ impl Config {
                 file.display()
             );
         }
+        let qemu = self.qemu.display();
         let version = Command::new(&self.qemu).arg("--version").output();
         match version {
             Ok(output) if output.status.success() => Ok(()),
-            Ok(output) => bail!(
-                "{} --version failed: {}",
-                self.qemu.display(),
-                output.status
-            ),
+            Ok(output) => bail!("{qemu} --version failed: {}", output.status),
             Err(error) if error.kind() == ErrorKind::NotFound => bail!(
-                "there is no {}: run this inside the toolchain (scripts/in-toolchain), or install qemu-system-x86",
-                self.qemu.display()
+                "there is no {qemu}: run this inside the toolchain (scripts/in-toolchain), or install {}",
+                self.arch.emulator().1
             ),
-            Err(error) => Err(error).with_context(|| format!("running {}", self.qemu.display())),
+            Err(error) => Err(error).with_context(|| format!("running {qemu}")),
         }
     }
 
     fn command(&self, dir: &Path, memory: &GuestMemory) -> Result<Command> {
+        let (machine, cpu) = self.arch.machine();
         let mut command = Command::new(&self.qemu);
         command
-            .args(["-machine", "q35,memory-backend=ram", "-cpu", "max,la57=off"])
+            .args(["-machine", &format!("{machine},memory-backend=ram")])
+            .args(["-cpu", cpu])
             .args([
                 "-accel",
                 "tcg,thread=multi",
@@ -94,10 +96,11 @@ impl Config {
             .arg(self.image())
             .arg("-initrd")
             .arg(self.initramfs())
-            .args([
-                "-append",
-                "console=ttyS0 no_timer_check panic=-1 kunit.enable=0 corefold.run=lab",
-            ])
+            .arg("-append")
+            .arg(format!(
+                "{} panic=-1 kunit.enable=0 corefold.run=lab",
+                self.arch.arguments()
+            ))
             .arg("-serial")
             .arg(format!("file:{}", dir.join("console.log").display()))
             .arg("-chardev")
@@ -105,7 +108,8 @@ impl Config {
                 "socket,id=control,path={}",
                 dir.join("control").display()
             ))
-            .args(["-serial", "chardev:control", "-qmp"])
+            .args(self.arch.control_port())
+            .arg("-qmp")
             .arg(format!("unix:{}", dir.join("qmp").display()))
             // A ctrl-C at the terminal is for the lab, which then ends its guests in order.
             .process_group(0)
@@ -168,6 +172,7 @@ impl Guest {
         let memory = GuestMemory::new(
             &CString::new(format!("corefold-guest{index}"))?,
             config.memory,
+            config.arch,
         )?;
         let child = config
             .command(dir, &memory)?
@@ -389,6 +394,7 @@ mod tests {
 
     fn config(dir: &Path, qemu: &str) -> Config {
         Config {
+            arch: Arch::X86_64,
             qemu: qemu.into(),
             kernel: dir.to_path_buf(),
             vcpus: 2,

@@ -6,6 +6,7 @@
 //! run delay); that is steal. The lab keeps a page in each guest's memory current with it, and the guest's steal clock
 //! reads that page. The demo then shows what corefold makes of it.
 
+mod arch;
 mod bench;
 mod control;
 mod demo;
@@ -32,6 +33,7 @@ use clap::{Args, Parser, Subcommand};
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::arch::Arch;
 use crate::bench::{Arm, Timing};
 use crate::demo::{Plan, Thresholds};
 use crate::guest::Config;
@@ -124,9 +126,12 @@ struct DemoArgs {
     /// Greatest ratio of settled steal under hackbench, corefold to stock [default: 0.25; quick: 0.7]
     #[arg(long, value_name = "RATIO")]
     max_steal_ratio: Option<f64>,
-    /// The emulator
-    #[arg(long, value_name = "PROGRAM", default_value = "qemu-system-x86_64")]
-    qemu: PathBuf,
+    /// The architecture of the guests
+    #[arg(long, env = "ARCH", value_enum, default_value = "x86_64")]
+    arch: Arch,
+    /// The emulator [default: that of the architecture]
+    #[arg(long, value_name = "PROGRAM")]
+    qemu: Option<PathBuf>,
     /// The build folder
     #[arg(long, value_name = "DIR", default_value = "build")]
     build: PathBuf,
@@ -167,9 +172,12 @@ struct BenchArgs {
     /// The module's interval [default: 1000; quick: 150]
     #[arg(long, value_name = "MILLISECONDS", value_parser = clap::value_parser!(u64).range(100..=100_000))]
     interval_ms: Option<u64>,
-    /// The emulator
-    #[arg(long, value_name = "PROGRAM", default_value = "qemu-system-x86_64")]
-    qemu: PathBuf,
+    /// The architecture of the guests
+    #[arg(long, env = "ARCH", value_enum, default_value = "x86_64")]
+    arch: Arch,
+    /// The emulator [default: that of the architecture]
+    #[arg(long, value_name = "PROGRAM")]
+    qemu: Option<PathBuf>,
     /// The build folder
     #[arg(long, value_name = "DIR", default_value = "build")]
     build: PathBuf,
@@ -181,8 +189,9 @@ impl BenchArgs {
         let mut arms = Arm::all();
         arms.extend(self.arm.iter().cloned());
         let plan = bench::Plan {
-            qemu: self.qemu.clone(),
-            kernel: kernel(&self.build, &self.kernel),
+            arch: self.arch,
+            qemu: emulator(self.arch, self.qemu.as_ref()),
+            kernel: kernel(&self.build, self.arch, &self.kernel),
             memory: self.memory,
             sizes: self.vcpus.clone(),
             host_cpus: host_cpus()?,
@@ -204,11 +213,15 @@ impl BenchArgs {
     }
 }
 
+fn emulator(arch: Arch, chosen: Option<&PathBuf>) -> PathBuf {
+    chosen.cloned().unwrap_or_else(|| arch.emulator().0.into())
+}
+
 /// The folder of a kernel build.
-fn kernel(build: &Path, variant: &str) -> PathBuf {
+fn kernel(build: &Path, arch: Arch, variant: &str) -> PathBuf {
     build.join(match variant {
-        "" => "x86_64".to_string(),
-        variant => format!("x86_64-{variant}"),
+        "" => arch.name().to_string(),
+        variant => format!("{}-{variant}", arch.name()),
     })
 }
 
@@ -231,10 +244,11 @@ fn within(
 }
 
 impl DemoArgs {
-    fn results(&self) -> (PathBuf, &'static str) {
+    fn results(&self) -> (PathBuf, String) {
+        let name = if self.quick { "lab" } else { "demo" };
         (
             self.build.join("results"),
-            if self.quick { "lab" } else { "demo" },
+            format!("{name}{}", self.arch.suffix()),
         )
     }
 
@@ -242,8 +256,9 @@ impl DemoArgs {
         let pick = |long, quick| if self.quick { quick } else { long };
         let plan = Plan {
             config: Config {
-                qemu: self.qemu.clone(),
-                kernel: kernel(&self.build, &self.kernel),
+                arch: self.arch,
+                qemu: emulator(self.arch, self.qemu.as_ref()),
+                kernel: kernel(&self.build, self.arch, &self.kernel),
                 vcpus: self.vcpus,
                 memory: self.memory,
             },
@@ -337,7 +352,7 @@ fn bench(args: &BenchArgs) -> Result<bool> {
     let plan = args.plan()?;
     let _lock = lock(&plan.dir)?;
     let report = bench::run(&plan, &interrupts()?)?;
-    let [json, ratios, onset] = bench::results(&args.build.join("results"));
+    let [json, ratios, onset] = bench::results(&args.build.join("results"), args.arch);
     write_json(&report, &json)?;
     bench::draw(&report, &ratios, &onset)?;
     println!("\n{}", report.tables());

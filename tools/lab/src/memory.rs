@@ -11,18 +11,21 @@ use anyhow::{Context, Result, ensure};
 use memmap2::MmapRaw;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-/// Up to here guest physical addresses are file offsets on the machine that the lab uses (q35).
+use crate::arch::Arch;
+
+/// Up to here guest physical addresses are file offsets on all machines that the lab uses.
 pub const MAX_MIB: u64 = 2048;
 
 /// The memory of one guest.
 pub struct GuestMemory {
     file: File,
     size: u64,
+    arch: Arch,
 }
 
 impl GuestMemory {
-    /// Makes a file of `mib` MiB.
-    pub fn new(name: &CStr, mib: u64) -> Result<Self> {
+    /// Makes a file of `mib` MiB for a machine.
+    pub fn new(name: &CStr, mib: u64, arch: Arch) -> Result<Self> {
         ensure!(
             (64..=MAX_MIB).contains(&mib),
             "guest memory is 64..={MAX_MIB} MiB, not {mib}"
@@ -31,7 +34,7 @@ impl GuestMemory {
         let size = mib << 20;
         file.set_len(size)
             .with_context(|| format!("making a file of {mib} MiB"))?;
-        Ok(Self { file, size })
+        Ok(Self { file, size, arch })
     }
 
     /// A path at which the emulator can open the file while this process lives.
@@ -56,7 +59,11 @@ impl GuestMemory {
             .len(bytes)
             .map_raw(&self.file)
             .context("mapping the guest's steal page")?;
-        Ok(Counters { map, cpus })
+        Ok(Counters {
+            map,
+            cpus,
+            arch: self.arch,
+        })
     }
 }
 
@@ -64,6 +71,7 @@ impl GuestMemory {
 pub struct Counters {
     map: MmapRaw,
     cpus: usize,
+    arch: Arch,
 }
 
 impl Counters {
@@ -71,7 +79,7 @@ impl Counters {
     ///
     /// Panics if there is no such CPU.
     pub fn set(&self, cpu: usize, ns: u64) {
-        self.slot(cpu).store(ns.to_le(), Ordering::Relaxed);
+        self.slot(cpu).store(self.arch.word(ns), Ordering::Relaxed);
     }
 
     fn slot(&self, cpu: usize) -> &AtomicU64 {
@@ -83,7 +91,7 @@ impl Counters {
 
     #[cfg(test)]
     fn get(&self, cpu: usize) -> u64 {
-        u64::from_le(self.slot(cpu).load(Ordering::Relaxed))
+        self.arch.word(self.slot(cpu).load(Ordering::Relaxed))
     }
 }
 
@@ -93,7 +101,7 @@ mod tests {
 
     #[test]
     fn both_mappings_see_a_counter() {
-        let memory = GuestMemory::new(c"test", 64).unwrap();
+        let memory = GuestMemory::new(c"test", 64, Arch::X86_64).unwrap();
         let (one, two) = (
             memory.counters(0x5000, 4).unwrap(),
             memory.counters(0x5000, 4).unwrap(),
@@ -107,8 +115,17 @@ mod tests {
     }
 
     #[test]
+    fn a_word_is_in_the_order_of_the_guest() {
+        let memory = GuestMemory::new(c"test", 64, Arch::S390).unwrap();
+        memory.counters(0x5000, 1).unwrap().set(0, 1);
+        let mut bytes = [0; 8];
+        std::os::unix::fs::FileExt::read_exact_at(&memory.file, &mut bytes, 0x5000).unwrap();
+        assert_eq!(u64::from_be_bytes(bytes), 1);
+    }
+
+    #[test]
     fn a_page_outside_the_guest_is_refused() {
-        let memory = GuestMemory::new(c"test", 64).unwrap();
+        let memory = GuestMemory::new(c"test", 64, Arch::X86_64).unwrap();
         for phys in [0, 12, 64 << 20, !4095] {
             assert!(memory.counters(phys, 4).is_err(), "{phys:#x}");
         }
@@ -116,14 +133,14 @@ mod tests {
 
     #[test]
     fn a_wrong_size_is_refused() {
-        assert!(GuestMemory::new(c"test", 16).is_err());
-        assert!(GuestMemory::new(c"test", MAX_MIB + 1).is_err());
+        assert!(GuestMemory::new(c"test", 16, Arch::X86_64).is_err());
+        assert!(GuestMemory::new(c"test", MAX_MIB + 1, Arch::X86_64).is_err());
     }
 
     #[test]
     #[should_panic]
     fn a_cpu_too_many_panics() {
-        GuestMemory::new(c"test", 64)
+        GuestMemory::new(c"test", 64, Arch::X86_64)
             .unwrap()
             .counters(0x1000, 2)
             .unwrap()

@@ -94,11 +94,12 @@ fn publish(delays: &[RunDelay], bases: &[u64], counters: &Counters, shared: &Sha
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::Arch;
     use crate::memory::GuestMemory;
 
     #[test]
     fn publishes_and_stops() {
-        let memory = GuestMemory::new(c"test", 64).unwrap();
+        let memory = GuestMemory::new(c"test", 64, Arch::X86_64).unwrap();
         let pid = std::process::id();
         let publisher = Publisher::start(pid, &[pid], memory.counters(0x1000, 1).unwrap()).unwrap();
         std::thread::sleep(Duration::from_millis(30));
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_not_there_is_an_error() {
-        let memory = GuestMemory::new(c"test", 64).unwrap();
+        let memory = GuestMemory::new(c"test", 64, Arch::X86_64).unwrap();
         let counters = memory.counters(0x1000, 1).unwrap();
         assert!(Publisher::start(std::process::id(), &[u32::MAX], counters).is_err());
     }
