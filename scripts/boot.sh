@@ -61,6 +61,8 @@ fi
 
 [ -e "$TOP/$OUT/initramfs.cpio.gz" ] ||
 	die "nothing to boot in $OUT: run 'make kernel' for the plain one, 'make debug-kernel' for -k debug"
+limit=$(sed -n 's/^CONFIG_NR_CPUS=//p' "$TOP/$OUT/.config")
+[ "${SMP%%,*}" -le "$limit" ] || die "SMP=$SMP: the kernel was built for at most $limit CPUs (CONFIG_NR_CPUS in configs/$ARCH.config)"
 if [ -z "$RUN" ]; then
 	exec "$TOP/scripts/in-toolchain" "${QEMU[@]}"
 fi

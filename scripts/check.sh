@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# check.sh: every test: host, KUnit, kselftests in guests on the debug kernel, a short lab run. A stage that fails does
-# not stop the others. The last line is 'N passed, M failed'.
+# check.sh ARCH...: every test: host, and for each architecture KUnit, kselftests in guests on the debug kernel, a short lab
+# run. A stage that fails does not stop the others. The last line is 'N passed, M failed'.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -33,27 +33,29 @@ count() {
 	STAGE_PASSED=$passed STAGE_FAILED=$failed
 }
 
-# stage NAME COMMAND...: a stage that fails, or that ran no test, is itself a failure.
+# stage ARCH NAME: make NAME; a stage that fails, or that ran no test, is itself a failure.
 stage() {
-	local name=$1 status=0
-	shift
-	say "$name:"
+	local arch=$1 name=$2 status=0
+	LOGS=$(logs_of "$arch")
+	mkdir -p "$LOGS"
+	say "$name ($arch):"
 	rm -f "$LOGS/$name.log"
-	"$@" 2>&1 | tee "$LOGS/$name.out" >&2 || status=$?
+	make --no-print-directory "$name" ARCH="$arch" 2>&1 | tee "$LOGS/$name.out" >&2 || status=$?
 	count "$name"
 	if { [ $status != 0 ] && [ "$STAGE_FAILED" = 0 ]; } || [ "$STAGE_PASSED" = 0 ]; then
 		FAILED=$((FAILED + 1))
-		say "  $name failed (status $status)"
+		say "  $name ($arch) failed (status $status)"
 	fi
-	say "  $name: $STAGE_PASSED passed, $STAGE_FAILED failed ($SECONDS s so far)"
+	say "  $name ($arch): $STAGE_PASSED passed, $STAGE_FAILED failed ($SECONDS s so far)"
 }
 
-mkdir -p "$LOGS"
 cd "$TOP"
-stage host-tests make --no-print-directory host-tests
-stage kunit make --no-print-directory kunit
-stage selftests make --no-print-directory selftests
-stage lab make --no-print-directory lab
+# A single one may have been named in another way.
+[ $# != 1 ] || set -- "$ARCH"
+stage "$1" host-tests
+for arch; do
+	for name in kunit selftests lab; do stage "$arch" "$name"; done
+done
 
 printf '%d passed, %d failed\n' "$PASSED" "$FAILED"
 [ "$FAILED" = 0 ]

@@ -7,7 +7,6 @@ set -euo pipefail
 
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=$TOP/build
-LOGS=$BUILD/logs
 CACHE=${XDG_CACHE_HOME:-~/.cache}/corefold
 TOOLCHAIN=${TOOLCHAIN:-root}
 export ARCH=${ARCH:-x86_64}
@@ -45,6 +44,9 @@ powerpc | powerpcle | ppc64le)
 	;;
 *) die "ARCH=$ARCH is not known: x86_64, s390 and powerpc are" ;;
 esac
+# logs_of ARCH: where its logs are; apart from those of the usual one.
+logs_of() { if [ "$1" = x86_64 ]; then printf '%s\n' "$BUILD/logs"; else printf '%s\n' "$BUILD/logs/$1"; fi; }
+LOGS=$(logs_of "$ARCH")
 # Where in the toolchain root the programs of guests are: the root itself, or that of another architecture.
 GUEST_ROOT=${GUEST_ROOT-/guest/$DEBIAN_ARCH}
 

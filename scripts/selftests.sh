@@ -16,44 +16,66 @@ while getopts k: option; do
 done
 shift $((OPTIND - 1))
 
-ROUNDS=${ROUNDS:-1000}
+[ "$ARCH" = x86_64 ] && ROUNDS=${ROUNDS:-1000} || ROUNDS=${ROUNDS:-100}
 KTAP=$LOGS/selftests.ktap
+
+case $ARCH in
+x86_64) ALL=(flat single smt caches numa) ;;
+s390) ALL=(flat sched) ;;
+powerpc) ALL=(flat smt) ;;
+esac
 
 # group NAME: the guest's shape in SMP, extra kernel and QEMU arguments, and its tests.
 group() {
 	APPEND='' QEMU=''
-	case $1 in
-	smt)
+	case $ARCH-$1 in
+	s390-flat)
+		SMP=4
+		SUITE='load.sh params.sh knobs.sh wild_steal.sh claim.sh unload.sh rounds.sh fold.sh'
+		;;
+	s390-sched)
+		SMP=4
+		SUITE='soft_offline.sh hotplug.sh partition.sh asym.sh guard.sh ranks.sh samples.sh'
+		;;
+	powerpc-flat)
+		SMP=4
+		SUITE='load.sh params.sh knobs.sh wild_steal.sh claim.sh unload.sh rounds.sh'
+		;;
+	powerpc-smt)
+		SMP=12,sockets=1,cores=3,threads=4
+		SUITE='soft_offline.sh hotplug.sh partition.sh fold.sh asym.sh guard.sh ranks.sh samples.sh'
+		;;
+	x86_64-smt)
 		SMP=6,sockets=1,cores=3,threads=2
 		SUITE='soft_offline.sh asym.sh lpar.sh ranks.sh hotplug.sh partition.sh samples.sh'
 		;;
-	flat)
+	x86_64-flat)
 		SMP=4
 		SUITE='load.sh params.sh knobs.sh wild_steal.sh claim.sh unload.sh'
 		;;
-	caches)
+	x86_64-caches)
 		# Each socket has a cache of its own, and both are one node.
 		SMP=8,sockets=2,cores=4,threads=1
 		SUITE='asym.sh guard.sh lpar.sh ranks.sh'
 		;;
-	numa)
+	x86_64-numa)
 		SMP=4,sockets=2,cores=2,threads=1
 		QEMU='-object memory-backend-ram,id=m0,size=512M -object memory-backend-ram,id=m1,size=512M'
 		QEMU+=' -numa node,memdev=m0,cpus=0-1 -numa node,memdev=m1,cpus=2-3'
 		SUITE='soft_offline.sh asym.sh guard.sh fold.sh suspend.sh lockdown.sh'
 		;;
-	single)
+	x86_64-single)
 		SMP=1
 		SUITE='load.sh single_cpu.sh asym.sh guard.sh rounds.sh'
 		;;
-	*) die "no such group: $1 (smt, flat, caches, numa, single)" ;;
+	*) die "no such group on $ARCH: $1 (${ALL[*]})" ;;
 	esac
 	SUITE=${TESTS:-$SUITE}
 }
 
 # run GROUP: boot it; leaves LOGS/selftests-GROUP.{out,log,status}.
 run() {
-	local status=0 out=build/logs/selftests-$1.out
+	local status=0 out=${LOGS#"$TOP"/}/selftests-$1.out
 	group "$1"
 	rm -f "$TOP/$out"
 	# shellcheck disable=SC2086 # The suite is words.
@@ -131,9 +153,17 @@ report() {
 }
 
 GROUPS_=("$@") WHOLE=
-[ $# != 0 ] || GROUPS_=(flat single smt caches numa) WHOLE=1
+if [ $# = 0 ]; then
+	GROUPS_=("${ALL[@]}")
+	# There each test finds a guest that it can run in.
+	[ "$ARCH" != x86_64 ] || WHOLE=1
+fi
+for name in "${GROUPS_[@]}"; do group "$name"; done
+for test in ${TESTS:-}; do
+	[ -e "$TOP/tools/testing/selftests/corefold/$test" ] || die "there is no test $test in tools/testing/selftests/corefold"
+done
 "$TOP/scripts/selftests-build.sh" ${VARIANT:+"$VARIANT"}
-say "  Booting ${#GROUPS_[@]} guests: ${GROUPS_[*]} (logs: build/logs/selftests-*)"
+say "  Booting ${#GROUPS_[@]} guests: ${GROUPS_[*]} (logs: ${LOGS#"$TOP"/}/selftests-*)"
 # Two at a time: a guest's boot keeps one host CPU busy only.
 for name in "${GROUPS_[@]}"; do
 	while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do wait -n || true; done
