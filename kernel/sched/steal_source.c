@@ -21,6 +21,9 @@ enum sched_steal_source sched_steal_source(void)
 	if (static_key_enabled(&paravirt_steal_enabled))
 		return STEAL_SOURCE_PARAVIRT;
 #endif
+	/* There the clock and the CPU timer differ by what was stolen. */
+	if (IS_ENABLED(CONFIG_S390))
+		return STEAL_SOURCE_VTIME;
 	return STEAL_SOURCE_NONE;
 }
 EXPORT_SYMBOL_GPL(sched_steal_source);
