@@ -63,7 +63,7 @@ static bool soft_offline_core_eligible(int cpu, const struct cpumask *active)
 	int sibling;
 
 	guard(rcu)();
-	for_each_cpu_and(sibling, cpu_smt_mask(cpu), active) {
+	for_each_cpu_and(sibling, topology_sibling_cpumask(cpu), active) {
 		if (!soft_offline_balanced(sibling))
 			return false;
 	}
@@ -102,7 +102,7 @@ static bool soft_offline_valid(const struct cpumask *mask)
 	for_each_cpu(cpu, mask) {
 		if (!soft_offline_core_eligible(cpu, cpu_active_mask))
 			return false;
-		if (cpumask_intersects(cpu_smt_mask(cpu), usable))
+		if (cpumask_intersects(topology_sibling_cpumask(cpu), usable))
 			return false;
 		if (!cpumask_intersects(cpu_rq(cpu)->rd->span, usable))
 			return false;
@@ -126,10 +126,10 @@ static void soft_offline_repair(struct cpumask *mask, const struct cpumask *acti
 	cpumask_andnot(usable, active, mask);
 	for_each_cpu(cpu, mask) {
 		if (cpumask_test_cpu(cpu, active) && soft_offline_core_eligible(cpu, active) &&
-		    !cpumask_intersects(cpu_smt_mask(cpu), usable) &&
+		    !cpumask_intersects(topology_sibling_cpumask(cpu), usable) &&
 		    cpumask_intersects(cpu_rq(cpu)->rd->span, usable))
 			continue;
-		cpumask_andnot(mask, mask, cpu_smt_mask(cpu));
+		cpumask_andnot(mask, mask, topology_sibling_cpumask(cpu));
 		cpumask_clear_cpu(cpu, mask);
 		cpumask_andnot(usable, active, mask);
 	}
@@ -139,7 +139,7 @@ static void soft_offline_repair(struct cpumask *mask, const struct cpumask *acti
 		cpu = soft_offline_housekeeping_first(soft_offline_housekeeping[i], mask);
 		if (cpu >= nr_cpu_ids)
 			continue;
-		cpumask_andnot(mask, mask, cpu_smt_mask(cpu));
+		cpumask_andnot(mask, mask, topology_sibling_cpumask(cpu));
 		cpumask_andnot(usable, active, mask);
 	}
 }

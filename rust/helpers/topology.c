@@ -2,9 +2,9 @@
 
 #include <linux/topology.h>
 
-__rust_helper const struct cpumask *rust_helper_cpu_smt_mask(int cpu)
+__rust_helper const struct cpumask *rust_helper_topology_sibling_cpumask(int cpu)
 {
-	return cpu_smt_mask(cpu);
+	return topology_sibling_cpumask(cpu);
 }
 
 __rust_helper const struct cpumask *rust_helper_cpumask_of(unsigned int cpu)

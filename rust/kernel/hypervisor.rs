@@ -2,6 +2,11 @@
 
 //! Hypervisor.
 
+#[cfg(CONFIG_PPC_PSERIES)]
+pub mod pseries;
+#[cfg(CONFIG_S390)]
+pub mod s390;
+
 /// Returns whether this kernel runs under a hypervisor, as far as that can be told.
 ///
 /// On x86, this is what the CPU says. A kernel that serves guests itself does not run under a

@@ -16,7 +16,7 @@ use crate::{
 
 /// Returns the CPUs that share a core with `cpu`, itself included.
 ///
-/// Corresponds to `cpu_smt_mask()` in C. Only CPUs that are online count: the mask of a CPU that
+/// Corresponds to `topology_sibling_cpumask()` in C. Only CPUs that are online count: the mask of a CPU that
 /// is offline may be empty, and on most architectures is.
 ///
 /// # Examples
@@ -40,7 +40,7 @@ use crate::{
 pub fn sibling_mask(cpu: CpuId, _guard: &CpusReadGuard) -> &Cpumask {
     let mask = if possible().test(cpu) {
         // SAFETY: `cpu` is a possible CPU, so that its per-CPU data exists.
-        unsafe { bindings::cpu_smt_mask(i32::from(cpu)) }
+        unsafe { bindings::topology_sibling_cpumask(i32::from(cpu)) }
     } else {
         // SAFETY: `cpu` is a valid CPU number.
         unsafe { bindings::cpumask_of(u32::from(cpu)) }

@@ -98,6 +98,10 @@ module! {
             default: false,
             description: "Load even without a steal source; for tests (default: 0)",
         },
+        pretend: bool {
+            default: false,
+            description: "Pack as in a partition that shares CPUs; for tests (default: 0)",
+        },
     },
 }
 
@@ -119,6 +123,7 @@ fn configuration(cores_max: u32) -> Result<Config> {
         steal_capacity: module_parameters::steal_capacity.value(),
         guard_gap: number(module_parameters::guard_gap.value()),
         rank_steal: module_parameters::rank_steal.value(),
+        asym_levels: platform::levels(module_parameters::pretend.value()),
         ..Config::DEFAULT
     };
 

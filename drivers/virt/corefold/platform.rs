@@ -14,24 +14,44 @@ use kernel::{
     }, //
 };
 
-use crate::rank;
+use crate::{
+    packing::Levels,
+    rank, //
+};
 
-#[cfg(not(CONFIG_X86_64))]
+#[cfg(not(any(CONFIG_X86_64, CONFIG_S390, CONFIG_PPC_PSERIES)))]
 mod generic;
+#[cfg(CONFIG_PPC_PSERIES)]
+mod powerpc;
+#[cfg(CONFIG_S390)]
+mod s390;
 #[cfg(CONFIG_X86_64)]
 mod x86;
 
-/// The platform that this kernel was built for.
+#[cfg(not(any(CONFIG_X86_64, CONFIG_S390, CONFIG_PPC_PSERIES)))]
+use generic::Generic as ThisOne;
+#[cfg(CONFIG_PPC_PSERIES)]
+use powerpc::Powerpc as ThisOne;
+#[cfg(CONFIG_S390)]
+use s390::S390 as ThisOne;
 #[cfg(CONFIG_X86_64)]
-pub(crate) type Native = x86::X86;
+use x86::X86 as ThisOne;
+
 /// The platform that this kernel was built for.
-#[cfg(not(CONFIG_X86_64))]
-pub(crate) type Native = generic::Generic;
+pub(crate) type Native = ThisOne;
 
 /// What differs between platforms. The provided answers are those of one that knows nothing.
 pub(crate) trait Platform {
     /// The name that `status` shows.
     const NAME: &'static str;
+
+    /// The levels on which to pack unless the administrator says otherwise, see [`levels`].
+    const LEVELS: &'static [u8] = b"";
+
+    /// Whether to pack on these levels on this machine, as it is one whose CPUs differ.
+    fn packs() -> bool {
+        false
+    }
 
     /// How many cores the hypervisor guarantees, if it says so. These are never given up.
     fn entitled_cores() -> Option<u32> {
@@ -55,6 +75,21 @@ pub(crate) trait Platform {
     fn bare_metal() -> bool {
         false
     }
+}
+
+/// Returns the levels on which to pack by default: those of the platform's that this machine has,
+/// if it is one to pack on, or `pretend` says so.
+pub(crate) fn levels(pretend: bool) -> Levels {
+    if !pretend && !Native::packs() {
+        return Levels::NONE;
+    }
+
+    let has = |levels: &Levels| asym_priority::has_levels(levels.as_c_str());
+    Native::LEVELS
+        .split(|byte| *byte == b',')
+        .fold(Levels::NONE, |levels, name| {
+            levels.with(name).filter(has).unwrap_or(levels)
+        })
 }
 
 /// Gives each CPU the class that a function has for it.

@@ -86,6 +86,8 @@ impl Share {
 pub struct Cpu {
     /// Its number.
     pub number: u32,
+    /// What decides among equals, the lower going first: its number, or that of its core.
+    pub place: u32,
     /// The class that the platform puts it in; more is better.
     pub class: u32,
     /// What its core gets, in steps; see [`Share::steps`]. All of them where that is not to count.
@@ -99,6 +101,7 @@ impl Cpu {
     pub const fn new(number: u32) -> Self {
         Self {
             number,
+            place: number,
             class: 0,
             steps: STEPS,
             priority: 0,
@@ -158,9 +161,9 @@ impl Spacing {
         }
     }
 
-    /// Returns the priority of a CPU: by what it is worth, and among equals by its number.
-    fn priority(&self, worth: u64, number: u32) -> i32 {
-        let first = self.slack.saturating_sub(u64::from(number));
+    /// Returns the priority of a CPU: by what it is worth, and among equals by its place.
+    fn priority(&self, worth: u64, place: u32) -> i32 {
+        let first = self.slack.saturating_sub(u64::from(place));
         let most = (Self::MOST - self.slack) / self.stride;
 
         // It fits: neither part is more than what the other leaves.
@@ -182,11 +185,11 @@ impl Spacing {
     }
 }
 
-/// Gives CPUs, all of whose numbers are below `ids`, their priorities. Returns how far apart these
+/// Gives CPUs, all of whose numbers and places are below `ids`, their priorities. Returns how far apart these
 /// are.
 ///
 /// A CPU that is worth more has the higher priority. Of those worth the same, the one with the
-/// lower number has if `ties` says so, else they have the same. The priority of a CPU follows from
+/// lower place has if `ties` says so, else they have the same. The priority of a CPU follows from
 /// what it is itself, so that a change of one changes no other.
 ///
 /// Priorities being of 32 bits, classes above 16384 are one on the largest machine that a kernel
@@ -196,7 +199,7 @@ pub fn rank(cpus: &mut [Cpu], ids: u32, ties: bool) -> Spacing {
     let spacing = Spacing::new(ids, ties);
 
     for cpu in cpus {
-        cpu.priority = spacing.priority(cpu.worth(), cpu.number);
+        cpu.priority = spacing.priority(cpu.worth(), cpu.place);
     }
     spacing
 }

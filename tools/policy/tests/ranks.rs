@@ -49,10 +49,9 @@ fn cpus(most: usize) -> impl Strategy<Value = (Vec<Cpu>, u32)> {
             .map(|(step, class, steps)| {
                 number += step;
                 Cpu {
-                    number,
                     class,
                     steps,
-                    priority: 0,
+                    ..Cpu::new(number)
                 }
             })
             .collect();
@@ -242,5 +241,23 @@ proptest! {
         prop_assert!(spacing.gap(classes) <= spacing.gap(classes + 1));
         prop_assert_eq!(spacing.gap(0), 0);
         prop_assert_eq!(rank::Spacing::PLAIN.gap(classes), classes);
+    }
+}
+
+/// Cores of eight threads: between threads of one there is nothing to choose, and the lower core goes first.
+#[test]
+fn s5_part_1_threads_of_a_core_rank_alike() {
+    let mut cpus: Vec<Cpu> = (0..576)
+        .map(|number| Cpu {
+            place: number / 8 * 8,
+            class: 1024,
+            ..Cpu::new(number)
+        })
+        .collect();
+    rank(&mut cpus, 576, true);
+    for pair in cpus.windows(2) {
+        let (one, other) = (pair[0].priority, pair[1].priority);
+        assert_eq!(one == other, pair[0].place == pair[1].place);
+        assert!(one >= other);
     }
 }
