@@ -143,14 +143,12 @@ fn many_classes_and_cpus() {
 
 #[test]
 fn a_core_that_gets_half_of_a_fast_cpu_ranks_below_a_whole_slow_one() {
-    let mut cpus =
-        [(236, STEPS / 2), (236, STEPS), (200, STEPS), (118, STEPS)].map(|(class, steps)| Cpu {
-            class,
-            steps,
-            ..Cpu::new(0)
-        });
-    for (number, cpu) in (0..).zip(&mut cpus) {
-        cpu.number = number;
+    let mut cpus = [0, 1, 2, 3].map(Cpu::new);
+    for (cpu, (class, steps)) in
+        cpus.iter_mut()
+            .zip([(236, STEPS / 2), (236, STEPS), (200, STEPS), (118, STEPS)])
+    {
+        (cpu.class, cpu.steps) = (class, steps);
     }
     rank(&mut cpus, 4, true);
     assert!(cpus[1].priority > cpus[2].priority);
