@@ -54,15 +54,25 @@ static void steal_clock_replace(void) {}
 static void steal_clock_restore(void) {}
 #endif
 
+/* An emulator may have a clock that stands still, which can be talked over. */
 static bool steal_clock_exists(void)
 {
-	return static_key_enabled(&paravirt_steal_enabled);
+	int cpu;
+
+	if (!static_key_enabled(&paravirt_steal_enabled))
+		return false;
+	if (IS_ENABLED(CONFIG_HAVE_PV_STEAL_CLOCK_GEN))
+		return true;
+
+	guard(cpus_read_lock)();
+	for_each_online_cpu(cpu) {
+		if (paravirt_steal_clock(cpu))
+			return true;
+	}
+	return false;
 }
 
-/*
- * Another clock must not look like a leap of the one before. Nobody else
- * touches this: the keys are off.
- */
+/* Another clock must not look like a leap of the one before. */
 static void steal_clock_resync(void)
 {
 	int cpu;
@@ -93,6 +103,7 @@ static void steal_clock_stop(void)
 	synchronize_rcu();
 	steal_clock_restore();
 	static_branch_disable(&sched_steal_clock_test_key);
+	steal_clock_resync();
 }
 
 #else /* !CONFIG_PARAVIRT_TIME_ACCOUNTING */
