@@ -35,7 +35,7 @@ group() {
 		;;
 	s390-sched)
 		SMP=4
-		SUITE='soft_offline.sh hotplug.sh partition.sh asym.sh guard.sh ranks.sh samples.sh'
+		SUITE='soft_offline.sh hotplug.sh partition.sh asym.sh guard.sh ranks.sh pretend.sh samples.sh s5.sh'
 		;;
 	powerpc-flat)
 		SMP=4
@@ -43,11 +43,11 @@ group() {
 		;;
 	powerpc-smt)
 		SMP=12,sockets=1,cores=3,threads=4
-		SUITE='soft_offline.sh hotplug.sh partition.sh fold.sh asym.sh guard.sh ranks.sh samples.sh'
+		SUITE='soft_offline.sh hotplug.sh partition.sh fold.sh asym.sh guard.sh ranks.sh pretend.sh samples.sh s5.sh'
 		;;
 	x86_64-smt)
 		SMP=6,sockets=1,cores=3,threads=2
-		SUITE='soft_offline.sh asym.sh lpar.sh ranks.sh hotplug.sh partition.sh samples.sh'
+		SUITE='soft_offline.sh asym.sh lpar.sh ranks.sh hotplug.sh partition.sh samples.sh s5.sh'
 		;;
 	x86_64-flat)
 		SMP=4
