@@ -6,7 +6,7 @@ use corefold_policy::{
     config::{Config, Knob, TEXT_MAX},
     history::{Entry, History},
     order::{self, Core, KEEP_SETS},
-    policy::{Kind, Law, Policy, Reason, Tuning, View},
+    policy::{Kind, Law, Policy, Reason, Tuning, Usage, View},
     rank::{Share, CAPACITY, STEPS},
     sample::{ratio_bp, Clock, Cpu, Moment, Period, Reading, Sample, Times, Totals, FULL_BP},
 };
@@ -43,6 +43,39 @@ fn tuning() -> impl Strategy<Value = Tuning> {
             steal_low_bp,
             confirm,
         })
+}
+
+/// Any time, in thousandths of a core, with a liking for what cores can have.
+fn time() -> impl Strategy<Value = u32> {
+    prop_oneof![any::<u32>(), 0..64_000u32, Just(0)]
+}
+
+fn view() -> impl Strategy<Value = View> {
+    let cores = || prop_oneof![any::<u32>(), 0..64u32];
+    let usage = (time(), time(), time());
+    let usage = usage.prop_map(|(granted, stolen, idle)| Usage {
+        granted,
+        stolen,
+        idle,
+    });
+
+    (
+        (0..=FULL_BP, cores(), cores(), cores()),
+        usage,
+        any::<u32>(),
+        any::<u32>(),
+    )
+        .prop_map(
+            |((steal_bp, active, total, floor), usage, elapsed, runnable)| View {
+                steal_bp,
+                active,
+                total,
+                floor,
+                usage,
+                elapsed,
+                runnable,
+            },
+        )
 }
 
 /// A machine of some cores; root domains and caches are named by their lowest CPU.
@@ -178,13 +211,18 @@ proptest! {
     #[test]
     fn verdicts_stay_between_floor_and_total(
         tuning in tuning(),
-        views in vec((0..=FULL_BP, any::<u32>(), any::<u32>(), any::<u32>()), 1..30),
+        kind in proptest::sample::select(&Kind::ALL[..]),
+        views in vec((view(), any::<bool>()), 1..60),
     ) {
-        let mut policy = Policy::new(Kind::Step);
-        for (steal_bp, active, total, floor) in views {
-            let verdict = policy.decide(&View { steal_bp, active, total, floor, ..View::default() }, &tuning);
-            prop_assert!(verdict.target <= total);
-            prop_assert!(verdict.target >= floor.min(total));
+        let mut policy = Policy::new(kind);
+        let mut active = None;
+        for (view, follow) in views {
+            // What the policy asked for is often what it gets.
+            let view = View { active: active.filter(|_| follow).unwrap_or(view.active), ..view };
+            let verdict = policy.decide(&view, &tuning);
+            prop_assert!(verdict.target <= view.total);
+            prop_assert!(verdict.target >= view.floor.min(view.total));
+            active = Some(verdict.target);
         }
     }
 
