@@ -6,8 +6,9 @@
 
 use corefold_policy::{
     order::{self, Core, KEEP_SETS},
+    policy::{Kind, Law, Policy, Tuning, View, INTERVAL},
     rank::{self, Share},
-    sample::{self, Reading, Sample, Times, Totals},
+    sample::{self, CoreTimes, Reading, Sample, Times, Totals},
 };
 use std::{
     hint::black_box,
@@ -30,6 +31,7 @@ struct Machine {
     cores: Vec<Core>,
     seen: Vec<bool>,
     now: Times,
+    policy: Policy,
 }
 
 impl Machine {
@@ -60,12 +62,33 @@ impl Machine {
             cores: cores.collect(),
             seen: vec![false; count as usize],
             now: Times::default(),
+            policy: Policy::new(Kind::Proportional),
         }
+    }
+
+    /// Asks the policy how many cores to use.
+    fn decide(&mut self, totals: &Totals) -> u32 {
+        let view = View {
+            steal_bp: totals.sample().steal_bp().unwrap_or(0),
+            active: order::count(&self.cores).active,
+            total: self.cores.len() as u32,
+            floor: order::least(&self.cores),
+            usage: totals.usage(),
+            elapsed: INTERVAL,
+            runnable: 2 * self.cores.len() as u32,
+        };
+        let tuning = Tuning {
+            steal_high_bp: 500,
+            steal_low_bp: 200,
+            confirm: 2,
+        };
+        self.policy.decide(&view, &tuning).target
     }
 
     fn period(&mut self) -> (Sample, u32) {
         let mut totals = Totals::new();
         let mut core = Times::default();
+        let mut times = CoreTimes::NONE;
 
         for (number, cpu) in self.counters.iter_mut().enumerate() {
             // Each CPU fares differently.
@@ -81,8 +104,10 @@ impl Machine {
                 core.steal += delta.steal;
             }
             totals.add(reading, SEC, true);
+            times.add(reading, SEC);
             if (number + 1) % SMT as usize == 0 {
                 let core = std::mem::take(&mut core);
+                totals.add_core(&std::mem::take(&mut times), SEC, true);
                 self.shares[number / SMT as usize].update(core.busy, core.steal, SEC);
             }
         }
@@ -98,7 +123,7 @@ impl Machine {
         self.cores.sort_unstable_by_key(|core| core.number);
         self.sort();
         self.sort();
-        let target = order::least(&self.cores).max(self.cores.len() as u32 / 2);
+        let target = self.decide(&totals);
         (totals.sample(), order::plan(&mut self.cores, target))
     }
 
