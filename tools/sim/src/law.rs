@@ -12,8 +12,10 @@ pub enum Law {
     /// All cores are always in use.
     None,
     /// One core a step, with the constants of the first posting for PowerVM: 10 and 5 %, two samples.
+    #[value(name = "step-srikar")]
     Srikar,
     /// One core a step, with the constants of steal_governor: above 5 %, 2 %, one sample.
+    #[value(name = "step-governor")]
     StealGovernor,
     /// All cores or the entitled ones, by a slow average and one threshold, four times a second.
     Hiperdispatch,
@@ -39,7 +41,7 @@ impl Law {
         match self {
             Law::None => "none",
             Law::Srikar => "step-srikar",
-            Law::StealGovernor => "step-steal-governor",
+            Law::StealGovernor => "step-governor",
             Law::Hiperdispatch => "hiperdispatch",
             Law::Proportional => "proportional",
             Law::Oracle => "oracle",

@@ -11,6 +11,7 @@ pub mod demand;
 pub mod guest;
 pub mod host;
 pub mod law;
+pub mod picture;
 pub mod pool;
 pub mod report;
 pub mod run;

@@ -2,12 +2,17 @@
 
 //! `corefold-sim`: compares laws on pools.
 
-use std::{fs, path::PathBuf, process::ExitCode};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use anyhow::{Context, Result};
 use clap::Parser;
 use corefold_sim::{
     law::Law,
+    picture::{Course, draw_courses, draw_work},
     pool::Pool,
     report::{Row, head},
     run::run,
@@ -25,9 +30,9 @@ struct Options {
     /// Laws to compare; all, unless some are named
     #[arg(long, value_enum)]
     law: Vec<Law>,
-    /// Where to write the results
+    /// Write the results to sim.json and pictures to sim-*.svg in this directory
     #[arg(long)]
-    json: Option<PathBuf>,
+    results: Option<PathBuf>,
     /// Print a pool's course over time
     #[arg(long)]
     trace: bool,
@@ -44,37 +49,56 @@ fn main() -> ExitCode {
 }
 
 fn simulate(options: &Options) -> Result<()> {
+    println!("{}", head());
+    let mut pools = Vec::new();
+    for path in &options.pools {
+        let text =
+            fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        let pool = Pool::parse(&text).with_context(|| format!("in {}", path.display()))?;
+        pools.push(compare(&pool, options));
+    }
+    if let Some(directory) = &options.results {
+        write(&pools, directory)?;
+    }
+    Ok(())
+}
+
+/// Runs a pool under each law.
+fn compare(pool: &Pool, options: &Options) -> Vec<Course> {
     let laws = if options.law.is_empty() {
         &Law::ALL[..]
     } else {
         &options.law
     };
-    let mut rows = Vec::new();
-    println!("{}", head());
-    for path in &options.pools {
-        let text =
-            fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-        let pool = Pool::parse(&text).with_context(|| format!("in {}", path.display()))?;
-        let best = run(&pool, Law::Oracle, options.seed);
-        for &law in laws {
-            let outcome = if law == Law::Oracle {
-                best.clone()
-            } else {
-                run(&pool, law, options.seed)
-            };
-            let row = Row::new(&pool, law, &outcome, best.work, options.seed);
-            println!("{}", row.line());
-            if options.trace {
-                for (at, point) in outcome.points.iter().enumerate() {
-                    println!("{at} {point:.2?}");
-                }
+    let best = run(pool, Law::Oracle, options.seed);
+    let course = |&law: &Law| {
+        let outcome = if law == Law::Oracle {
+            best.clone()
+        } else {
+            run(pool, law, options.seed)
+        };
+        let row = Row::new(pool, law, &outcome, best.work, options.seed);
+        println!("{}", row.line());
+        if options.trace {
+            for (at, point) in outcome.points.iter().enumerate() {
+                println!("{at} {point:.2?}");
             }
-            rows.push(row);
         }
-    }
-    if let Some(path) = &options.json {
-        fs::write(path, serde_json::to_string_pretty(&rows)?)
-            .with_context(|| format!("writing {}", path.display()))?;
-    }
-    Ok(())
+        Course {
+            row,
+            law,
+            points: outcome.points,
+        }
+    };
+    laws.iter().map(course).collect()
+}
+
+fn write(pools: &[Vec<Course>], directory: &Path) -> Result<()> {
+    let rows: Vec<&Row> = pools.iter().flatten().map(|course| &course.row).collect();
+    let json = directory.join("sim.json");
+    fs::create_dir_all(directory)
+        .and_then(|()| fs::write(&json, serde_json::to_string_pretty(&rows)?))
+        .with_context(|| format!("writing {}", json.display()))?;
+    draw_courses(pools, &directory.join("sim-courses.svg"))?;
+    draw_work(pools, &directory.join("sim-work.svg"))
 }

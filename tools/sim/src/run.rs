@@ -39,8 +39,8 @@ pub struct Point {
 pub struct Outcome {
     /// Intervals after which the number of cores stays near what it should be; none if it never does.
     pub settle_periods: Option<u32>,
-    /// The most by which a guest's number of cores, averaged over an interval, swings to either side in the
-    /// steady state.
+    /// The most by which a guest's number of cores, averaged over an interval and rounded, swings to either
+    /// side in the steady state, a twentieth of all intervals left out.
     pub amplitude: f64,
     /// The lowest of the fairness indices among guests of equal weight.
     pub jain: f64,
@@ -197,7 +197,11 @@ fn oracle(pool: &Pool, seed: u64) -> Outcome {
         let mut run = Run::new(pool, Law::Oracle, seed);
         let mean = mean_demand(pool, &run.guests);
         let fair = shares(pool, &run.guests, mean.into_iter());
-        let scaled: Vec<f64> = fair.iter().map(|share| share * scale).collect();
+        let scaled: Vec<f64> = fair
+            .iter()
+            .zip(&run.guests)
+            .map(|(share, guest)| (share * scale).min(f64::from(guest.cores)))
+            .collect();
         let cores = whole(&scaled, &run.guests);
         for (guest, cores) in run.guests.iter_mut().zip(cores) {
             guest.active = if guest.folds { cores } else { guest.cores };
@@ -227,10 +231,10 @@ fn mean_demand(pool: &Pool, guests: &[Guest]) -> Vec<f64> {
 }
 
 /// What one guest did in the steady state, and how long it waits.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Track {
-    least: f64,
-    most: f64,
+    /// Cores in use in each interval.
+    cores: Vec<f64>,
     interval: f64,
     granted: f64,
     fair: f64,
@@ -241,15 +245,9 @@ struct Track {
 fn simulate(pool: &Pool, mut run: Run<'_>) -> Outcome {
     let steady = window(pool.periods) * TICKS;
     let folding = run.guests.iter().filter(|guest| guest.folds).count();
-    let mut tracks = vec![
-        Track {
-            least: f64::INFINITY,
-            ..Track::default()
-        };
-        run.guests.len()
-    ];
+    let mut tracks = vec![Track::default(); run.guests.len()];
     let mut points = vec![Point::default(); pool.periods as usize];
-    let (mut last_off, mut longest, mut work) = (None, 0, 0.0);
+    let (mut last_off, mut off, mut longest, mut work) = (None, 0.0, 0, 0.0);
     let (mut stolen_sum, mut active_sum, mut below_floor) = (0.0, 0.0, false);
     let mut fair = Vec::new();
     let constant = pool.is_constant();
@@ -281,9 +279,7 @@ fn simulate(pool: &Pool, mut run: Run<'_>) -> Outcome {
             if tick >= steady {
                 track.interval += f64::from(before[at]) / f64::from(TICKS);
                 if (tick + 1) % TICKS == 0 {
-                    track.least = track.least.min(track.interval);
-                    track.most = track.most.max(track.interval);
-                    track.interval = 0.0;
+                    track.cores.push(std::mem::take(&mut track.interval));
                 }
                 track.granted += granted;
                 track.fair += fair[at] * (1.0 - pool.residue);
@@ -297,8 +293,12 @@ fn simulate(pool: &Pool, mut run: Run<'_>) -> Outcome {
             track.waits = if waits && !more { track.waits + 1 } else { 0 };
             longest = longest.max(track.waits);
         }
-        if f64::abs(used - goal) > folding as f64 + 1e-9 {
-            last_off = Some(tick);
+        off += (used - goal) / f64::from(TICKS);
+        if (tick + 1) % TICKS == 0 {
+            if off.abs() > folding as f64 + 1e-9 {
+                last_off = Some(tick);
+            }
+            off = 0.0;
         }
         if tick >= steady {
             stolen_sum += stolen;
@@ -321,7 +321,7 @@ fn simulate(pool: &Pool, mut run: Run<'_>) -> Outcome {
 
     Outcome {
         settle_periods: settled(last_off, pool.periods),
-        amplitude: amplitude(&run.guests, &tracks),
+        amplitude: amplitude(&run.guests, &mut tracks),
         jain: fairness(&run.guests, &tracks),
         steal: if active_sum > 0.0 {
             stolen_sum / active_sum
@@ -343,11 +343,17 @@ fn settled(last_off: Option<u32>, periods: u32) -> Option<u32> {
     (settled < periods).then_some(settled)
 }
 
-fn amplitude(guests: &[Guest], tracks: &[Track]) -> f64 {
+/// Half of the range in which the number of cores, averaged over an interval and rounded, is in all intervals
+/// but a twentieth. Probes that take a tenth of an interval and single excursions count as steal and as work.
+fn amplitude(guests: &[Guest], tracks: &mut [Track]) -> f64 {
+    let swing = |track: &mut Track| {
+        track.cores.sort_unstable_by(f64::total_cmp);
+        let count = track.cores.len();
+        let out = count / 40;
+        (track.cores[count - 1 - out].round() - track.cores[out].round()) / 2.0
+    };
     let folding = guests.iter().zip(tracks).filter(|(guest, _)| guest.folds);
-    folding
-        .map(|(_, track)| (track.most - track.least) / 2.0)
-        .fold(0.0, f64::max)
+    folding.map(|(_, track)| swing(track)).fold(0.0, f64::max)
 }
 
 /// Fairness among guests of one weight, of what each got of what it should have had.
