@@ -31,7 +31,7 @@ group() {
 	case $ARCH-$1 in
 	s390-flat)
 		SMP=4
-		SUITE='load.sh params.sh knobs.sh wild_steal.sh claim.sh unload.sh rounds.sh fold.sh'
+		SUITE='load.sh params.sh knobs.sh wild_steal.sh claim.sh unload.sh rounds.sh fold.sh proportional.sh'
 		;;
 	s390-sched)
 		SMP=4
@@ -51,7 +51,7 @@ group() {
 		;;
 	x86_64-flat)
 		SMP=4
-		SUITE='load.sh params.sh knobs.sh wild_steal.sh claim.sh unload.sh'
+		SUITE='load.sh params.sh knobs.sh proportional.sh wild_steal.sh claim.sh unload.sh'
 		;;
 	x86_64-caches)
 		# Each socket has a cache of its own, and both are one node.

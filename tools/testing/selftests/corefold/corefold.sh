@@ -59,6 +59,7 @@ explain() {
 	echo "# soft_offline: '$(mask)', online: $(cat $CPUS/online)"
 	[ ! -e $COREFOLD/status ] || sed 's/^/# status: /' $COREFOLD/status
 	[ ! -e $COREFOLD/events ] || echo "# events: $(tr '\n' ' ' <$COREFOLD/events)"
+	[ ! -e $COREFOLD/history ] || tail -n 12 $COREFOLD/history | sed 's/^/# history: /'
 	dmesg | tail -n 4 | sed 's/^/# dmesg: /'
 }
 
@@ -174,7 +175,7 @@ start_load() {
 	LOAD=$job
 }
 
-# start_steal PERCENT [CPULIST]
+# start_steal PERCENT|grant=CPUS [CPULIST]
 start_steal() {
 	background ./steal "$1" "${2:-$ONLINE}"
 	STEAL=$job

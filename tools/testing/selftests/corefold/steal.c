@@ -2,6 +2,8 @@
 /*
  * steal PERCENT CPULIST [MILLISECONDS]: let CPUs lose PERCENT of the time, through corefold_lab's
  * steal file, until killed or for so long. It goes on from where the counters are.
+ * steal grant=CPUS CPULIST [MILLISECONDS]: as a host that gives the time of so many CPUs, in equal
+ * parts, to those that are not folded.
  */
 #include "util.h"
 
@@ -24,15 +26,30 @@ static bool read_counters(void)
 	return true;
 }
 
+/* Parts of a thousand that each of the CPUs loses; leaves out those that are folded. */
+static int share(const char *spec, cpu_set_t *cpus)
+{
+	cpu_set_t folded;
+	int granted, used;
+
+	if (sscanf(spec, "grant=%d", &granted) != 1)
+		return atoi(spec) * 10;
+	read_list(CPU_DIR "soft_offline", &folded);
+	CPU_AND(&folded, &folded, cpus);
+	CPU_XOR(cpus, cpus, &folded);
+	used = CPU_COUNT(cpus);
+	return used > granted ? (used - granted) * 1000 / used : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct sched_param param = { .sched_priority = 50 };
 	int64_t start, then, now;
-	cpu_set_t cpus;
+	cpu_set_t all, cpus;
 	long limit;
-	int percent, file;
+	int file;
 
-	if (argc < 3 || !parse_list(argv[2], &cpus) || !read_counters())
+	if (argc < 3 || !parse_list(argv[2], &all) || !read_counters())
 		return 2;
 	file = open(LAB "steal", O_WRONLY);
 	if (file < 0)
@@ -40,17 +57,20 @@ int main(int argc, char **argv)
 	/* A clock does not wait for its turn. */
 	if (sched_setscheduler(0, SCHED_FIFO, &param))
 		return 1;
-	percent = atoi(argv[1]);
 	limit = argc > 3 ? atol(argv[3]) : 0;
 	start = now_ns();
 	then = start;
 	while (!limit || then - start < limit * 1000000LL) {
+		int lost;
+
 		sleep_ms(STEP_MS);
 		now = now_ns();
+		cpus = all;
+		lost = share(argv[1], &cpus);
 		for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
 			if (!CPU_ISSET(cpu, &cpus))
 				continue;
-			counter[cpu] += (now - then) * percent / 100;
+			counter[cpu] += (now - then) * lost / 1000;
 			if (dprintf(file, "%d %llu\n", cpu, (unsigned long long)counter[cpu]) < 0)
 				return 1;
 		}
