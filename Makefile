@@ -9,10 +9,11 @@ export ARCH
 
 IN := scripts/in-toolchain
 LAB := build/tools/release/corefold-lab
+SIM := build/tools/release/corefold-sim
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check toolchain tree kernel modules debug-kernel boot tools host-tests kunit selftests lab \
-	bench bench-fold bench-hooks bench-pack bench-period lint refresh discard clean
+	sim bench bench-fold bench-decide bench-hooks bench-pack bench-period lint refresh discard clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -67,6 +68,9 @@ selftests: debug-kernel ## kselftests in booted guests, on the debug kernel
 lab: debug-kernel tools ## a short run of the two-guest lab, on the debug kernel
 	$(IN) $(LAB) demo --quick --kernel debug
 
+sim: tools ## simulated pools of CPUs under six laws (SEED=1 POOL=FILE)
+	$(SIM) --seed $(or $(SEED),1) --results build/results $(or $(POOL),$(wildcard tools/sim/pools/*.toml))
+
 bench: kernel tools ## ways to choose the number of cores, under many loads (QUICK=1: in a quarter of an hour)
 	$(IN) $(LAB) bench $(if $(QUICK),--quick) $(BENCH)
 
@@ -78,6 +82,9 @@ bench-hooks: kernel ## guest instructions with hooks unclaimed, and claimed, aga
 
 bench-pack: kernel ## where busy threads run on ranked CPUs, beside the stock kernel
 	@scripts/bench-pack.sh
+
+bench-decide: ## host time of what a period decides, for up to 8192 CPUs
+	@scripts/tools.sh period
 
 bench-period: kernel ## guest instructions of a period of the governor (POLICY=name)
 	@POLICY="$(POLICY)" scripts/bench-period.sh
