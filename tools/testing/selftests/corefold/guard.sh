@@ -137,12 +137,17 @@ if ! load_lab || ! load corefold_lab_pack; then
 	ktap_skip_all "the lab modules do not load"
 	exit "$KSFT_SKIP"
 fi
+# On POWER each core counts as a cache. What is decided between such is not tried.
 tests=12
+[ "$(uname -m)" != ppc64le ] || tests=8
 [ "$FAST" = "$SLOW" ] || [ -e /sys/devices/system/node/node1 ] || tests=28
 plan $tests
 BEFORE=$(cat $PACK/guard)
 interface
-if [ $tests = 12 ]; then inert; else live; fi
+case $tests in
+12) inert ;;
+28) live ;;
+esac
 guard release
 echo release >$PACK/priority
 unload corefold_lab_pack

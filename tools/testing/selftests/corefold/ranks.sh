@@ -44,6 +44,8 @@ plan 43
 echo Y >$SCHED/verbose
 BEFORE=$(domains)
 load_fast
+# A partition packs by default, see pretend.sh.
+[ "$(knob asym_levels)" = none ] || set_knob asym_levels none
 check "each possible CPU has a rank" each_cpu_listed
 check "by itself nothing is claimed" test "$(status ranks)" = kernel
 check "and no priority is shown" no_priorities

@@ -690,8 +690,8 @@ TEST_F_TIMEOUT(fold, sibling_of_folded_cpu_goes_down_and_up, 60)
 		SKIP(return, "no SMT");
 	/* Down before the fold: the core is what is left of it. */
 	ASSERT_EQ(0, set_online(last, 0));
-	CPU_ZERO(&rest);
-	CPU_SET(first, &rest);
+	rest = self->core;
+	CPU_CLR(last, &rest);
 	ASSERT_EQ(0, fold(&rest));
 	EXPECT_TRUE(mask_is_sound());
 	/* Up: a part of a core may not stay folded. */
@@ -699,7 +699,7 @@ TEST_F_TIMEOUT(fold, sibling_of_folded_cpu_goes_down_and_up, 60)
 	mask_now(&mask);
 	EXPECT_EQ(0, CPU_COUNT(&mask)) TH_LOG("mask: %s", format_list(&mask));
 	EXPECT_GT(shrinks(), 0);
-	/* Folded whole, then each of the two, in turn. */
+	/* Folded whole, then two of them, in turn. */
 	for (int round = 0; round < 2; round++) {
 		int cpu = round ? first : last;
 
@@ -910,7 +910,7 @@ TEST_F_TIMEOUT(fold, folded_core_is_idle_under_load, 60)
 {
 	long before;
 
-	ASSERT_TRUE(start_many(self, 3 * CPU_COUNT(&self->online), spin, NULL));
+	ASSERT_TRUE(start_many(self, CROWD, spin, NULL));
 	ASSERT_TRUE(all_run(self));
 	ASSERT_EQ(0, fold(&self->core));
 	ASSERT_TRUE(all_gone(self, &self->core));

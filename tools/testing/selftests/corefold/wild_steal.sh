@@ -77,7 +77,11 @@ until_true 20 is_folded
 stop_steal
 unload corefold_lab
 check "a source that vanishes unfolds all" until_true 10 is_empty
-check "and status says so" state_is no-steal-source
+# Elsewhere the architecture has one of its own.
+case $(uname -m) in
+x86_64) check "and status says so" state_is no-steal-source ;;
+*) check "and its own is used" state_is running ;;
+esac
 load_lab
 check "a source that comes back is used" until_true 10 state_is running
 check "and works" folds_and_unfolds
