@@ -61,6 +61,7 @@ use crate::{
     },
     order::Count,
     pack::Pack,
+    packing::Levels,
     platform::{
         Native,
         Platform, //
@@ -255,6 +256,12 @@ impl State {
         let mut state = KBox::new(state, GFP_KERNEL)?;
 
         state.machine.refresh();
+        if !config.asym_levels.is_empty() && state.claim(&config).is_err() {
+            // Nobody asked for these levels, the platform has them by default.
+            pr_warn!("not packing by default: somebody else does\n");
+            state.config.asym_levels = Levels::NONE;
+        }
+        let config = state.config;
         state.claim(&config).map_err(|refusal| {
             pr_err!("not loaded: {}\n", refusal.why);
             refusal.error
