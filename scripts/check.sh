@@ -50,8 +50,9 @@ stage() {
 }
 
 cd "$TOP"
-# A single one may have been named in another way.
-[ $# != 1 ] || set -- "$ARCH"
+for arch; do
+	[ -e "configs/$arch.config" ] || die "there is no architecture $arch: x86_64, s390 and powerpc are"
+done
 stage "$1" host-tests
 for arch; do
 	for name in kunit selftests lab; do stage "$arch" "$name"; done

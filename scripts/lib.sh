@@ -27,6 +27,7 @@ say() { printf '%s\n' "$*" >&2; }
 die() { printf 'corefold: %s\n' "$*" >&2; exit 1; }
 
 # What differs between architectures: the names that Debian, the compiler and kunit.py have for it, and what a build makes.
+# shellcheck disable=SC2034 # Used by those who read this file.
 case $ARCH in
 x86_64)
 	DEBIAN_ARCH=amd64 TRIPLE=x86_64-linux-gnu KUNIT_ARCH=x86_64
@@ -40,7 +41,7 @@ powerpc | powerpcle | ppc64le)
 	ARCH=powerpc DEBIAN_ARCH=ppc64el TRIPLE=powerpc64le-linux-gnu KUNIT_ARCH=powerpcle
 	IMAGE=vmlinux
 	# The wrapper of the boot image asks for the GNU tools.
-	KBUILD+=(CROSS_COMPILE=$TRIPLE-)
+	KBUILD+=("CROSS_COMPILE=$TRIPLE-")
 	;;
 *) die "ARCH=$ARCH is not known: x86_64, s390 and powerpc are" ;;
 esac

@@ -78,7 +78,7 @@ make_guest_root() {
 	dpkg --root="$ROOT" --add-architecture "$DEBIAN_ARCH"
 	echo "deb [arch=$DEBIAN_ARCH] $MIRROR trixie main" >"$ROOT/etc/apt/sources.list.d/$DEBIAN_ARCH.list"
 	chroot "$ROOT" apt-get update
-	# shellcheck disable=SC2016 # Expanded by the inner shell.
+	# shellcheck disable=SC2016,SC2046 # Expanded by the inner shell; the package list is meant to be split.
 	chroot "$ROOT" sh -ec 'cd "$1" && shift && apt-get download "$@" && for deb in *.deb; do dpkg -x "$deb" .; rm "$deb"; done' \
 		sh "$GUEST_ROOT.partial" $(packages guest | sed "s/\([^ ]\) /\1:$DEBIAN_ARCH /g")
 	touch "$partial/.complete"
