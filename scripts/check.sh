@@ -39,7 +39,8 @@ stage() {
 	LOGS=$(logs_of "$arch")
 	mkdir -p "$LOGS"
 	say "$name ($arch):"
-	rm -f "$LOGS/$name.log"
+	# It may fail before it has a log.
+	: >"$LOGS/$name.log"
 	make --no-print-directory "$name" ARCH="$arch" 2>&1 | tee "$LOGS/$name.out" >&2 || status=$?
 	count "$name"
 	if { [ $status != 0 ] && [ "$STAGE_FAILED" = 0 ]; } || [ "$STAGE_PASSED" = 0 ]; then

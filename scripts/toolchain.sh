@@ -56,7 +56,7 @@ make_root() {
 	proxy=$(apt-config dump --format '%v' Acquire::http::Proxy)
 	# shellcheck disable=SC2046 # The package list is meant to be split.
 	mmdebstrap --variant=apt --include="$(packages trixie)" ${proxy:+--aptopt="Acquire::http::Proxy \"$proxy\""} \
-		--keyring="$KEYRING" \
+		--aptopt='Acquire::Retries "5"' --keyring="$KEYRING" \
 		--customize-hook="chroot \"\$1\" apt-get install -y --no-install-recommends -t trixie-backports $(packages trixie-backports)" \
 		--customize-hook='chroot "$1" apt-get clean' \
 		trixie "$partial" \
