@@ -16,8 +16,8 @@ use crate::{
 
 /// Returns the CPUs that share a core with `cpu`, itself included.
 ///
-/// Corresponds to `topology_sibling_cpumask()` in C. Only CPUs that are online count: the mask of a CPU that
-/// is offline may be empty, and on most architectures is.
+/// Corresponds to `topology_sibling_cpumask()` in C. Only CPUs that are online count: the mask of a
+/// CPU that is offline may be empty, and on most architectures is.
 ///
 /// # Examples
 ///

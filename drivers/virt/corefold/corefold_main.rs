@@ -175,7 +175,11 @@ impl kernel::Module for Corefold {
             "loaded on {}, policy {}, {}\n",
             Native::NAME,
             config.policy.name(),
-            if config.enabled { "enabled" } else { "not enabled" },
+            if config.enabled {
+                "enabled"
+            } else {
+                "not enabled"
+            },
         );
         Ok(Self {
             _running: Running(governor.clone()),

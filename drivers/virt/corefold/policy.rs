@@ -37,7 +37,8 @@ pub struct Tuning {
 /// A core is as busy as the busiest of its SMT siblings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The cores ran: what the hypervisor granted of what was wanted. Of all cores, folded ones too.
+    /// The cores ran: what the hypervisor granted of what was wanted. Of all cores, folded ones
+    /// too.
     pub granted: u32,
     /// They had work, and the hypervisor did not run them. Of all cores, folded ones too.
     pub stolen: u32,

@@ -185,8 +185,8 @@ impl Spacing {
     }
 }
 
-/// Gives CPUs, all of whose numbers and places are below `ids`, their priorities. Returns how far apart these
-/// are.
+/// Gives CPUs, all of whose numbers and places are below `ids`, their priorities. Returns how far
+/// apart these are.
 ///
 /// A CPU that is worth more has the higher priority. Of those worth the same, the one with the
 /// lower place has if `ties` says so, else they have the same. The priority of a CPU follows from

@@ -13,8 +13,8 @@
 //!   with what it cost.
 //! - *Fairness.* A little steal that lasts is credited or debited: all guests are drawn to the same
 //!   small excess, whatever their size.
-//! - *Residue.* A fold by which less steal went than work is undone. What is stolen then has another
-//!   cause than the number of cores, and is left alone.
+//! - *Residue.* A fold by which less steal went than work is undone. What is stolen then has
+//!   another cause than the number of cores, and is left alone.
 //!
 //! Documentation/admin-guide/corefold.rst says why this converges, and where each constant is from.
 
@@ -44,8 +44,8 @@ const CALM_BP: u32 = 50;
 /// Probes may bring back one part in so many of all time as steal.
 const PROBE_PART: u64 = 200;
 
-/// A fold of one core is judged only if so much is stolen after it, in basis points, or so much of a
-/// core. What is less is in the range of what other guests' probes bring, and proves nothing.
+/// A fold of one core is judged only if so much is stolen after it, in basis points, or so much of
+/// a core. What is less is in the range of what other guests' probes bring, and proves nothing.
 const PROOF_BP: u32 = 160;
 
 /// See [`PROOF_BP`].
@@ -307,8 +307,8 @@ impl Proportional {
         view.go(target, why)
     }
 
-    /// Judges a fold an interval later, when neighbours who see what this guest sees have folded too.
-    /// Returns what to do if it was of no use.
+    /// Judges a fold an interval later, when neighbours who see what this guest sees have folded
+    /// too. Returns what to do if it was of no use.
     fn judge_fold(&mut self, view: &View, fold: &Fold) -> Option<Verdict> {
         let excess = self.residue.excess(&view.usage);
         let (was_bp, is_bp) = (fold.before.steal_bp(), view.usage.steal_bp());
@@ -405,8 +405,8 @@ impl Proportional {
             self.rate(view).max(probe.from)
         };
         Verdict {
-            // Guests that probe at the same moment would refuse each other for ever; the last digits
-            // of what was measured tell them apart.
+            // Guests that probe at the same moment would refuse each other for ever; the last
+            // digits of what was measured tell them apart.
             soon: (view.usage.granted ^ view.usage.idle) & 1 == 0,
             ..view.go(target, Reason::Refused)
         }
@@ -504,8 +504,8 @@ mod tests {
     };
     const TOTAL: u32 = 16;
 
-    /// A guest of [`TOTAL`] cores in a world that grants it so many thousandths of a core, and keeps
-    /// back a part of what is wanted, in basis points.
+    /// A guest of [`TOTAL`] cores in a world that grants it so many thousandths of a core, and
+    /// keeps back a part of what is wanted, in basis points.
     struct Guest {
         law: Proportional,
         active: u32,
@@ -588,7 +588,8 @@ mod tests {
         for _ in 0..100 {
             probes += u32::from(guest.period() == Reason::Probe);
         }
-        // Each is taken back after a tenth of an interval, and there is a pause of four before the next.
+        // Each is taken back after a tenth of an interval, and there is a pause of four before the
+        // next.
         assert!((15..=20).contains(&probes));
     }
 

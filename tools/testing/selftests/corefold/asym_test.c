@@ -310,7 +310,9 @@ TEST_F_TIMEOUT(asym, refuses_wrong_levels_and_changes_nothing, 120)
 	snapshot(self->before, SNAPSHOT_BYTES);
 	count = rebuilds();
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		EXPECT_EQ(-EINVAL, set_levels(wrong[i])) TH_LOG("'%s' was taken", wrong[i]);
+		int err = set_levels(wrong[i]);
+
+		EXPECT_EQ(-EINVAL, err) TH_LOG("'%s' was taken", wrong[i]);
 	}
 	/* Once: under KASAN a snapshot takes a second or more. */
 	snapshot(self->after, SNAPSHOT_BYTES);
@@ -623,8 +625,8 @@ TEST_F_TIMEOUT(asym, few_threads_stay_on_the_best_cores, 120)
 }
 
 /*
- * The CPU that a child begins on, or -1; @slot is shared memory. The parent keeps its CPU busy until
- * the child has said where it is: an idle CPU as good as the parent's would pull the child.
+ * The CPU that a child begins on, or -1; @slot is shared memory. The parent keeps its CPU busy
+ * until the child has said where it is: an idle CPU as good as the parent's would pull the child.
  */
 static int first_cpu_of_child(uint64_t *slot)
 {

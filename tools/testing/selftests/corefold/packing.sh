@@ -26,6 +26,7 @@ HOME_EPOCHS=/sys/kernel/debug/sched/llc_balancing/epoch_affinity_timeout
 keep_homes() { echo 1000 >$HOME_EPOCHS; }
 
 # For how long threads make themselves at home, in milliseconds.
+# shellcheck disable=SC2034 # Used by those who read this file.
 HOME_MS=1000
 
 # rank LINES: each has a list of CPUs, and their priority.
