@@ -588,6 +588,6 @@ mod tests {
         assert_eq!(plan.candidates(4), [1, 2, 3, 4]);
         assert_eq!(plan.candidates(12), [1, 2, 3, 4, 6, 8, 12]);
         plan.loads = vec!["lock".into()];
-        assert_eq!(plan.slots(), (4 + 8) + (6 + 8));
+        assert_eq!(plan.slots(), (4 + 10) + (6 + 10));
     }
 }

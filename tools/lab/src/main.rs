@@ -73,8 +73,8 @@ enum Action {
     ///
     /// Run it in the project's top directory, inside the toolchain ('make bench' does). Two guests run the same load,
     /// and the arms take turns on them: without corefold, the step policy with each of the published sets of
-    /// constants, and the fixed number of cores that does best. Results go to bench.json, bench.svg and bench-onset.svg
-    /// in the results folder. Exit status: 0 if the bench ran to its end and the guests' kernels had nothing to
+    /// constants, the proportional policy, and the fixed number of cores that does best. Results go to bench.json,
+    /// bench.svg and bench-onset.svg in the results folder. Exit status: 0 if the bench ran to its end and the guests' kernels had nothing to
     /// complain of, whatever the figures are; 1 if not; 130 if interrupted.
     Bench(BenchArgs),
 }

@@ -67,6 +67,7 @@ impl Arm {
                     ("confirm", "1"),
                 ],
             ),
+            Self::module("proportional", &[("policy", "proportional")]),
             fixed(ORACLE, Setting::Oracle),
         ]
     }
