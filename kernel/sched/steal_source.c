@@ -10,6 +10,25 @@
 
 #include <xen/xen.h>
 
+#ifdef CONFIG_PPC_SPLPAR
+#include <asm/paravirt.h>
+#endif
+
+/*
+ * Whether native accounting finds out: on s390 from a timer that runs with the
+ * CPU, on pseries from the log of dispatches that a shared processor has.
+ */
+static bool sched_steal_from_vtime(void)
+{
+	if (!IS_ENABLED(CONFIG_VIRT_CPU_ACCOUNTING_NATIVE))
+		return false;
+#ifdef CONFIG_PPC_SPLPAR
+	return is_shared_processor();
+#else
+	return IS_ENABLED(CONFIG_S390);
+#endif
+}
+
 /**
  * sched_steal_source() - where stolen time comes from
  *
@@ -21,10 +40,7 @@ enum sched_steal_source sched_steal_source(void)
 	if (static_key_enabled(&paravirt_steal_enabled))
 		return STEAL_SOURCE_PARAVIRT;
 #endif
-	/* There the clock and the CPU timer differ by what was stolen. */
-	if (IS_ENABLED(CONFIG_S390))
-		return STEAL_SOURCE_VTIME;
-	return STEAL_SOURCE_NONE;
+	return sched_steal_from_vtime() ? STEAL_SOURCE_VTIME : STEAL_SOURCE_NONE;
 }
 EXPORT_SYMBOL_GPL(sched_steal_source);
 

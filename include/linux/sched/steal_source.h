@@ -15,8 +15,8 @@
  * enum sched_steal_source - where stolen time comes from
  * @STEAL_SOURCE_NONE: nowhere, CPUTIME_STEAL stays zero
  * @STEAL_SOURCE_PARAVIRT: the hypervisor's steal clock
- * @STEAL_SOURCE_VTIME: native accounting, which compares wall clock and CPU
- *   timer
+ * @STEAL_SOURCE_VTIME: native accounting, from a timer that runs with the CPU or
+ *   a log of when it was dispatched
  */
 enum sched_steal_source {
 	STEAL_SOURCE_NONE,

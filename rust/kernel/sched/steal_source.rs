@@ -15,7 +15,7 @@ pub enum Source {
     None,
     /// The hypervisor's steal clock.
     Paravirt,
-    /// Native accounting, which compares the wall clock with a timer that runs with the CPU.
+    /// Native accounting, from a timer that runs with the CPU or a log of when it was dispatched.
     Vtime,
 }
 
