@@ -20,7 +20,19 @@ __rust_helper bool rust_helper_machine_is_lpar(void)
 
 #ifdef CONFIG_PPC_PSERIES
 #include <asm/cputhreads.h>
+#include <asm/firmware.h>
 #include <asm/paravirt.h>
+
+__rust_helper bool rust_helper_hypervisor_present(void)
+{
+	return firmware_has_feature(FW_FEATURE_LPAR);
+}
+
+/* The calls to the hypervisor for partitions that may share processors. */
+__rust_helper bool rust_helper_hypervisor_has_splpar(void)
+{
+	return firmware_has_feature(FW_FEATURE_SPLPAR);
+}
 
 __rust_helper bool rust_helper_is_shared_processor(void)
 {

@@ -40,7 +40,7 @@ impl Grant {
 
 /// Asks the hypervisor what it grants. It may be told otherwise at any time.
 ///
-/// Returns nothing if it does not say.
+/// Returns nothing if it does not say, or if there is none: its calls would not come back then.
 ///
 /// # Examples
 ///
@@ -52,9 +52,15 @@ impl Grant {
 /// }
 /// ```
 pub fn grant() -> Option<Grant> {
+    // SAFETY: An FFI call with no additional requirements.
+    if !unsafe { bindings::hypervisor_has_splpar() } {
+        return None;
+    }
+
     let mut words = [0; bindings::PLPAR_HCALL9_BUFSIZE as usize];
 
-    // SAFETY: The buffer is as large as this function fills. The call takes no arguments.
+    // SAFETY: There is a hypervisor to call. The buffer is as large as this function fills. The call
+    // takes no arguments.
     let err = unsafe { bindings::plpar_hcall9(bindings::H_GET_PPP as usize, words.as_mut_ptr()) };
     (err == bindings::H_SUCCESS as isize).then(|| Grant::from_words(&words))
 }
