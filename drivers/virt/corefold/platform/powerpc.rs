@@ -8,9 +8,12 @@
 
 use kernel::{
     cpu::CpuId,
-    hypervisor::pseries::{
+    hypervisor::{
         self,
-        Grant, //
+        pseries::{
+            self,
+            Grant, //
+        }, //
     },
     sched::asym_priority, //
 };
@@ -43,9 +46,10 @@ fn available(grant: Grant) -> Option<u32> {
 impl Platform for Powerpc {
     const NAME: &'static str = "powerpc";
 
-    /// Dedicated processors are never taken away.
+    /// Dedicated processors are never taken away. Virtual machines of KVM look like partitions that
+    /// share processors, but are granted none, and low cores are no better there than high ones.
     fn packs() -> bool {
-        pseries::is_shared()
+        pseries::is_shared() && pseries::grant().is_some()
     }
 
     const LEVELS: &'static [u8] = b"CACHE,MC,PKG";
@@ -65,6 +69,10 @@ impl Platform for Powerpc {
         for cpu in cpus {
             cpu.place = CpuId::from_u32(cpu.number).map_or(cpu.number, pseries::first_of_core);
         }
+    }
+
+    fn bare_metal() -> bool {
+        hypervisor::present() == Some(false)
     }
 }
 
@@ -96,6 +104,12 @@ mod tests {
         assert_eq!(available(grant(2400, false, 64)), Some(64));
         assert_eq!(available(grant(2400, true, 64)), Some(24));
         assert_eq!(available(grant(2400, false, 0)), None);
+    }
+
+    /// That processors are shared is not enough: emulated machines say so as well.
+    #[test]
+    fn s5_part_5_without_a_grant_nothing_is_packed() {
+        assert!(pseries::grant().is_some() || super::super::levels(false).is_empty());
     }
 
     #[test]
