@@ -9,8 +9,8 @@ pub mod s390;
 
 /// Returns whether this kernel runs under a hypervisor, as far as that can be told.
 ///
-/// On x86, this is what the CPU says; on pseries, what the firmware does. A kernel that serves guests
-/// itself does not run under a hypervisor, unless it is a guest, too.
+/// On x86, this is what the CPU says; on pseries, what the firmware does. A kernel that serves
+/// guests itself does not run under a hypervisor, unless it is a guest, too.
 ///
 /// # Examples
 ///

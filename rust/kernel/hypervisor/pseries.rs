@@ -59,8 +59,8 @@ pub fn grant() -> Option<Grant> {
 
     let mut words = [0; bindings::PLPAR_HCALL9_BUFSIZE as usize];
 
-    // SAFETY: There is a hypervisor to call. The buffer is as large as this function fills. The call
-    // takes no arguments.
+    // SAFETY: There is a hypervisor to call. The buffer is as large as this function fills. The
+    // call takes no arguments.
     let err = unsafe { bindings::plpar_hcall9(bindings::H_GET_PPP as usize, words.as_mut_ptr()) };
     (err == bindings::H_SUCCESS as isize).then(|| Grant::from_words(&words))
 }
