@@ -39,7 +39,9 @@ group() {
 		;;
 	powerpc-flat)
 		SMP=4
-		SUITE='load.sh params.sh knobs.sh wild_steal.sh claim.sh unload.sh rounds.sh'
+		SUITE='load.sh params.sh knobs.sh steal_capacity.sh wild_steal.sh claim.sh unload.sh rounds.sh'
+		# It leaves counters that cannot be set back.
+		SUITE+=' lppaca.sh'
 		;;
 	powerpc-smt)
 		SMP=12,sockets=1,cores=3,threads=4
@@ -51,7 +53,7 @@ group() {
 		;;
 	x86_64-flat)
 		SMP=4
-		SUITE='load.sh params.sh knobs.sh proportional.sh wild_steal.sh claim.sh unload.sh'
+		SUITE='load.sh params.sh knobs.sh steal_capacity.sh proportional.sh wild_steal.sh claim.sh unload.sh'
 		;;
 	x86_64-caches)
 		# Each socket has a cache of its own, and both are one node.

@@ -197,3 +197,16 @@ void sched_steal_clock_test_account(int cpu, s64 ns)
 	kcpustat_cpu(cpu).cpustat[CPUTIME_STEAL] += ns;
 }
 EXPORT_SYMBOL_GPL(sched_steal_clock_test_account);
+
+/**
+ * sched_steal_clock_test_irq_load() - what the balancer takes off a CPU
+ * @cpu: a possible CPU
+ *
+ * Return: load average of interrupts, and of stolen time where that lowers
+ * capacity, of SCHED_CAPACITY_SCALE.
+ */
+unsigned long sched_steal_clock_test_irq_load(int cpu)
+{
+	return cpu_util_irq(cpu_rq(cpu));
+}
+EXPORT_SYMBOL_GPL(sched_steal_clock_test_irq_load);

@@ -6,7 +6,7 @@
  * for how long. This module offers it an array of nanoseconds, one word per CPU, in guest memory
  * that the host shares, and has the kernel's steal clock read that array. With inject=1 the tests
  * in the guest write the array instead, through debugfs. There the tests can also set which CPUs
- * are soft offline.
+ * are soft offline, and see what the scheduler makes of all that.
  *
  * Never load this in production.
  */
@@ -17,16 +17,30 @@
 #include <linux/debugfs.h>
 #include <linux/gfp.h>
 #include <linux/io.h>
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/sched.h>
 #include <linux/sched/soft_offline.h>
 #include <linux/sched/steal_clock_test.h>
 #include <linux/uaccess.h>
 
+#ifdef CONFIG_PPC_SPLPAR
+#include <asm/lppaca.h>
+#include <asm/paravirt.h>
+#include <asm/time.h>
+#endif
+
 static bool inject;
 module_param(inject, bool, 0444);
 MODULE_PARM_DESC(inject, "Nobody outside writes the counters: debugfs may");
+
+static bool lppaca;
+#ifdef CONFIG_PPC_SPLPAR
+module_param(lppaca, bool, 0444);
+MODULE_PARM_DESC(lppaca, "Write the counters of the hypervisor itself; implies inject");
+#endif
 
 /* One word per possible CPU, written by the host or, with inject=1, through debugfs. */
 static u64 *counters;
@@ -85,6 +99,52 @@ static const struct file_operations account_fops = {
 	.llseek	= noop_llseek,
 };
 
+#ifdef CONFIG_PPC_SPLPAR
+/* The wait for a processor is what PowerVM counts here, in ticks of the timebase. */
+static bool lppaca_counts(void)
+{
+	return is_shared_processor();
+}
+
+static void lppaca_read(int cpu)
+{
+	counters[cpu] = tb_to_ns(be64_to_cpu(lppaca_of(cpu).enqueue_dispatch_tb));
+}
+
+static void lppaca_write(int cpu)
+{
+	u64 ticks = mul_u64_u64_div_u64(counters[cpu], tb_ticks_per_sec, NSEC_PER_SEC);
+
+	lppaca_of(cpu).enqueue_dispatch_tb = cpu_to_be64(ticks);
+}
+#else
+static bool lppaca_counts(void) { return false; }
+static void lppaca_read(int cpu) {}
+static void lppaca_write(int cpu) {}
+#endif
+
+/* Has the kernel read from now on what is written here. */
+static int take_over_clock(void)
+{
+	int cpu;
+
+	if (!lppaca)
+		return sched_steal_clock_test_claim(counters);
+	if (!lppaca_counts())
+		return -ENODEV;
+
+	inject = true;
+	for_each_possible_cpu(cpu)
+		lppaca_read(cpu);
+	return 0;
+}
+
+static void give_back_clock(void)
+{
+	if (!lppaca)
+		sched_steal_clock_test_release();
+}
+
 static ssize_t steal_write(struct file *file, const char __user *ubuf, size_t count, loff_t *ppos)
 {
 	int cpu, err;
@@ -97,6 +157,8 @@ static ssize_t steal_write(struct file *file, const char __user *ubuf, size_t co
 		return err;
 	/* Pairs with the READ_ONCE() of the steal clock. */
 	WRITE_ONCE(counters[cpu], (u64)ns);
+	if (lppaca)
+		lppaca_write(cpu);
 	return count;
 }
 
@@ -195,6 +257,33 @@ static int shrinks_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(shrinks);
 
+/* The CPUs whose tasks nobody should spin for. */
+static void read_preempted(struct cpumask *mask)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		if (cpu_is_preempted(cpu))
+			cpumask_set_cpu(cpu, mask);
+	}
+}
+
+static int preempted_show(struct seq_file *m, void *unused)
+{
+	return print_mask(m, read_preempted);
+}
+DEFINE_SHOW_ATTRIBUTE(preempted);
+
+static int irq_load_show(struct seq_file *m, void *unused)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		seq_printf(m, "%d %lu\n", cpu, sched_steal_clock_test_irq_load(cpu));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(irq_load);
+
 static int __init corefold_lab_init(void)
 {
 	int err;
@@ -204,7 +293,7 @@ static int __init corefold_lab_init(void)
 	if (!counters)
 		return -ENOMEM;
 
-	err = sched_steal_clock_test_claim(counters);
+	err = take_over_clock();
 	if (err) {
 		pr_err("cannot take over the steal clock: %pe\n", ERR_PTR(err));
 		free_pages_exact(counters, counters_size);
@@ -218,6 +307,8 @@ static int __init corefold_lab_init(void)
 	debugfs_create_file("soft_offline", 0600, dir, NULL, &soft_offline_fops);
 	debugfs_create_file("eligible", 0444, dir, NULL, &eligible_fops);
 	debugfs_create_file("shrinks", 0444, dir, NULL, &shrinks_fops);
+	debugfs_create_file("preempted", 0444, dir, NULL, &preempted_fops);
+	debugfs_create_file("irq_load", 0444, dir, NULL, &irq_load_fops);
 	pr_info("steal page at 0x%llx\n", (unsigned long long)virt_to_phys(counters));
 	return 0;
 }
@@ -226,7 +317,7 @@ static void __exit corefold_lab_exit(void)
 {
 	debugfs_remove(dir);
 	soft_offline_release();
-	sched_steal_clock_test_release();
+	give_back_clock();
 	free_pages_exact(counters, counters_size);
 }
 

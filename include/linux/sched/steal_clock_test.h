@@ -25,6 +25,7 @@ u64 sched_steal_clock_test_take(u64 max_ns);
 int sched_steal_clock_test_claim(const u64 *ns_per_cpu);
 void sched_steal_clock_test_release(void);
 void sched_steal_clock_test_account(int cpu, s64 ns);
+unsigned long sched_steal_clock_test_irq_load(int cpu);
 
 #else /* !CONFIG_SCHED_STEAL_CLOCK_TEST */
 

@@ -51,7 +51,7 @@ check "part 7: a CPU that is soft offline is left by all that may leave" \
 check "part 8: one that is online again is used again" asked soft_offline_test running_tasks_leave_and_return
 check "part 9: one that is soft offline has no capacity to speak of" \
 	asked soft_offline_test no_asym_capacity folded_core_is_idle_under_load
-check "part 14: it counts as preempted" asked soft_offline_test wakeups_stay_away
+check "part 14: it counts as preempted" asked soft_offline_test wakeups_stay_away counts_as_preempted
 
 start_load
 # Not their parent, which sleeps wherever it was last.

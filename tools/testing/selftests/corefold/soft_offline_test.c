@@ -460,6 +460,24 @@ TEST_F_TIMEOUT(fold, wakeups_stay_away, 60)
 	EXPECT_TRUE(comes_to(self, &self->core));
 }
 
+/* Nobody spins for the owner of a lock there. */
+TEST_F_TIMEOUT(fold, counts_as_preempted, 60)
+{
+	cpu_set_t preempted;
+
+	/* An idle CPU may count as preempted by itself. */
+	ASSERT_TRUE(start_many(self, CPU_COUNT(&self->online), spin, NULL));
+	ASSERT_TRUE(comes_to(self, &self->core));
+	ASSERT_TRUE(read_list(LAB "preempted", &preempted));
+	CPU_AND(&preempted, &preempted, &self->core);
+	EXPECT_EQ(0, CPU_COUNT(&preempted));
+
+	ASSERT_EQ(0, fold(&self->core));
+	ASSERT_TRUE(read_list(LAB "preempted", &preempted));
+	CPU_AND(&preempted, &preempted, &self->core);
+	EXPECT_TRUE(CPU_EQUAL(&preempted, &self->core));
+}
+
 static void toggle(const cpu_set_t *core, const cpu_set_t *other, int rounds)
 {
 	cpu_set_t both;
