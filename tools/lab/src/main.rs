@@ -406,7 +406,9 @@ mod tests {
     use super::*;
 
     fn plan(arguments: &[&str]) -> Result<Plan> {
-        let cli = Cli::try_parse_from([&["corefold-lab", "demo", "--arch", "x86_64"], arguments].concat())?;
+        let cli = Cli::try_parse_from(
+            [&["corefold-lab", "demo", "--arch", "x86_64"], arguments].concat(),
+        )?;
         match cli.command {
             Action::Demo(args) => args.plan(),
             Action::Bench(_) => bail!("not a demo"),
