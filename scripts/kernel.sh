@@ -58,7 +58,9 @@ configure() {
 	[ "$TOOLCHAIN" != host ] || logged rustavailable "Checking this machine's compilers" kbuild rustavailable
 	logged config "Configuring the kernel" kbuild KCONFIG_ALLCONFIG="../../$OUT/wanted.config.new" allnoconfig
 	local dropped
-	dropped=$(grep -E '^(CONFIG_|# CONFIG_.* is not set)' "$wanted.new" | grep -vxFf "$TOP/$OUT/.config" || true)
+	# What is not set may be there as not set, or not at all.
+	dropped=$(grep '^CONFIG_' "$wanted.new" | grep -vxFf "$TOP/$OUT/.config" || true
+		sed -n 's/^# \(CONFIG_.*\) is not set$/^\1=/p' "$wanted.new" | grep -f - "$TOP/$OUT/.config" || true)
 	[ -z "$dropped" ] ||
 		die "Kconfig did not take these lines of configs/, a dependency is missing:" "$dropped"
 	# Last, so that whatever stops this before asks for it again.
