@@ -101,6 +101,9 @@ fn classify_by(cpus: &mut [rank::Cpu], class: impl Fn(CpuId) -> u32) {
 
 /// Returns why corefold should not run here, if so.
 fn objection() -> Option<&'static str> {
+    if cfg!(all(CONFIG_COREFOLD_KUNIT_TEST, not(MODULE))) {
+        return Some("it is built in with its KUnit tests, which find free what it would claim");
+    }
     if Native::bare_metal() {
         return Some("this is bare metal, nobody steals from it");
     }
