@@ -34,7 +34,8 @@ group() {
 		SUITE='load.sh params.sh knobs.sh wild_steal.sh claim.sh unload.sh rounds.sh fold.sh proportional.sh'
 		;;
 	s390-sched)
-		SMP=4
+		# Without a topology to read there is but the level PKG; so there is MC, of all CPUs.
+		SMP=4 APPEND=topology=on
 		SUITE='soft_offline.sh hotplug.sh partition.sh asym.sh guard.sh ranks.sh pretend.sh samples.sh s5.sh'
 		;;
 	powerpc-flat)
