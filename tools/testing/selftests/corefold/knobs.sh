@@ -9,17 +9,26 @@ LONG=$(printf '%0200d' 1)
 NEWLINE='
 '
 
+# Without a process for each, of which there would be a thousand.
+refusals() {
+	while read -r name count; do
+		[ "$name" != refused_writes ] || return 0
+	done <$COREFOLD/events
+}
 # refuses KNOB VALUE
 refuses() {
-	before=$(knob "$1")
-	refused=$(event refused_writes)
+	read -r before <"$COREFOLD/$1"
+	refusals
+	refused=$count
 	if [ -n "$2" ]; then
 		! set_knob "$1" "$2" || return 1
 	else
 		# The shell would write nothing at all.
 		[ "$(./load write "$COREFOLD/$1" "")" != 0 ] || return 1
 	fi
-	[ "$(knob "$1")" = "$before" ] && [ "$(event refused_writes)" -gt "$refused" ]
+	read -r after <"$COREFOLD/$1"
+	refusals
+	[ "$after" = "$before" ] && [ "$count" -gt "$refused" ]
 }
 
 takes() {
