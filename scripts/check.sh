@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-PASSED=0 FAILED=0
+PASSED=0 FAILED=0 ARCHES=()
 
 # count LOG: add up what the stage's own runner counted.
 count() {
@@ -51,11 +51,12 @@ stage() {
 }
 
 cd "$TOP"
+# By the names that the kernel has for them.
 for arch; do
-	[ -e "configs/$arch.config" ] || die "there is no architecture $arch: x86_64, s390 and powerpc are"
+	ARCHES+=("$(ARCH=$arch bash -c '. scripts/lib.sh && echo "$ARCH"')")
 done
-stage "$1" host-tests
-for arch; do
+stage "${ARCHES[0]}" host-tests
+for arch in "${ARCHES[@]}"; do
 	for name in kunit selftests lab; do stage "$arch" "$name"; done
 done
 
