@@ -6,15 +6,18 @@
 . "$(dirname "$0")/corefold.sh"
 SCHED=$DEBUG/sched
 EBUSY=16
+[ "$(uname -m)" = ppc64le ] && ALIKE=1 || ALIKE=0
 
 # All that the scheduler tells of its domains, but for what changes by itself.
 domains() {
+	set --
 	for file in "$SCHED"/domains/cpu*/domain*/*; do
 		case ${file##*/} in
 		max_newidle_lb_cost | last_* | newidle_*) ;;
-		*) echo "$file $(cat "$file" 2>&1)" ;;
+		*) set -- "$@" "$file" ;;
 		esac
 	done
+	grep -H '' "$@" 2>&1
 }
 packs() { grep -q "^$1 .*ASYM_PACKING" $COREFOLD/domains; }
 as_before() { [ "$(domains)" = "$BEFORE" ]; }
@@ -22,7 +25,12 @@ as_before() { [ "$(domains)" = "$BEFORE" ]; }
 # Columns of the table of ranks.
 priority_of() { awk -v cpu="$1" '$1 == cpu { print $4 }' $COREFOLD/ranks; }
 capacity_of() { awk -v cpu="$1" '$1 == cpu { print $3 }' $COREFOLD/ranks; }
-falls_with_number() { awk 'NR > 2 && $4 >= last { exit 1 } { last = $4 }' $COREFOLD/ranks; }
+# The threads of a core may rank alike.
+falls_with_number() { awk '
+	NR > 2 && ($4 > last || $4 == last && !alike) { bad = 1 }
+	NR == 2 { first = $4 }
+	{ last = $4 }
+	END { exit bad || last >= first }' alike="$ALIKE" $COREFOLD/ranks; }
 no_priorities() { ! awk 'NR > 1 && $4 != "-" { found = 1 } END { exit !found }' $COREFOLD/ranks; }
 is_lower() { [ "$(priority_of "$1")" -lt "$(priority_of "$2")" ]; }
 whole() { [ "$(capacity_of "$1")" = 1024 ]; }

@@ -7,9 +7,12 @@
 
 # loads_are OPERATOR LIMIT: what the balancer takes off each CPU.
 loads_are() {
+	loads=
 	while read -r _ load; do
-		[ "$load" "$1" "$2" ] || return 1
+		[ "$load" "$1" "$2" ] || { failed=$(cat $LAB/irq_load); return 1; }
+		loads="$loads $load"
 	done <$LAB/irq_load
+	echo "# $loads"
 }
 
 plan 7
