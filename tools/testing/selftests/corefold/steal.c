@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * steal PERCENT CPULIST [MILLISECONDS]: let CPUs lose PERCENT of the time, through corefold_lab's
- * steal file, until killed or for so long. It goes on from where the counters are.
- * steal grant=CPUS CPULIST [MILLISECONDS]: as a host that gives the time of so many CPUs, in equal
- * parts, to those that are not folded.
+ * steal PERCENT CPULIST [MILLISECONDS [STEP]]: let CPUs lose PERCENT of the time, through
+ * corefold_lab's steal file, until killed or for so long; 0 is for ever. It goes on from where the
+ * counters are, each STEP milliseconds, or 20.
+ * steal grant=CPUS CPULIST [MILLISECONDS [STEP]]: as a host that gives the time of so many CPUs, in
+ * equal parts, to those that are not folded.
  */
 #include "util.h"
-
-#define STEP_MS 20
 
 static uint64_t counter[MAX_CPUS];
 
@@ -47,7 +46,7 @@ int main(int argc, char **argv)
 	int64_t start, then, now;
 	cpu_set_t all, cpus;
 	long limit;
-	int file;
+	int file, step;
 
 	if (argc < 3 || !parse_list(argv[2], &all) || !read_counters())
 		return 2;
@@ -58,12 +57,13 @@ int main(int argc, char **argv)
 	if (sched_setscheduler(0, SCHED_FIFO, &param))
 		return 1;
 	limit = argc > 3 ? atol(argv[3]) : 0;
+	step = argc > 4 ? atoi(argv[4]) : 20;
 	start = now_ns();
 	then = start;
 	while (!limit || then - start < limit * 1000000LL) {
 		int lost;
 
-		sleep_ms(STEP_MS);
+		sleep_ms(step);
 		now = now_ns();
 		cpus = all;
 		lost = share(argv[1], &cpus);
