@@ -161,12 +161,28 @@ static bool all_gone(struct _test_data_fold *self, const cpu_set_t *set)
 	return false;
 }
 
-/* How often workers come to a set in half a second, after a last look at the clock there. */
+static bool is_alive(const struct worker *worker)
+{
+	uint64_t loops = count_of(&worker->loops);
+
+	for (int tries = 0; tries < 100; tries++) {
+		if (count_of(&worker->loops) > loops)
+			return true;
+		sleep_ms(20);
+	}
+	return false;
+}
+
+/*
+ * How often workers come to a set in half a second. One that was moved after it looked where it is counts that once more, as
+ * soon as it runs again.
+ */
 static uint64_t visits(struct _test_data_fold *self, const cpu_set_t *set)
 {
 	uint64_t before;
 
-	sleep_ms(100);
+	for (int i = 0; i < self->count; i++)
+		is_alive(&self->workers[i]);
 	before = times_on(self->workers, self->count, set);
 	sleep_ms(500);
 	return times_on(self->workers, self->count, set) - before;
@@ -491,18 +507,6 @@ static void toggle(const cpu_set_t *core, const cpu_set_t *other, int rounds)
 		fold(other);
 		unfold();
 	}
-}
-
-static bool is_alive(const struct worker *worker)
-{
-	uint64_t loops = count_of(&worker->loops);
-
-	for (int tries = 0; tries < 100; tries++) {
-		if (count_of(&worker->loops) > loops)
-			return true;
-		sleep_ms(20);
-	}
-	return false;
 }
 
 /* Forks, execs and wake-ups while the mask changes all the time: nothing is lost. */
