@@ -33,11 +33,11 @@ group() {
 	s390-flat)
 		# Without a topology to read there is but the level PKG; so there is MC, of all CPUs.
 		SMP=4 APPEND=topology=on
-		SUITE='load.sh params.sh knobs.sh claim.sh rounds.sh fold.sh proportional.sh ranks.sh pretend.sh samples.sh'
+		SUITE='load.sh params.sh knobs.sh claim.sh rounds.sh fold.sh proportional.sh ranks.sh'
 		;;
 	s390-sched)
 		SMP=4 APPEND=topology=on
-		SUITE='soft_offline.sh hotplug.sh asym.sh guard.sh s5.sh'
+		SUITE='soft_offline.sh hotplug.sh asym.sh guard.sh pretend.sh samples.sh s5.sh'
 		;;
 	s390-more)
 		SMP=4 APPEND=topology=on
