@@ -174,8 +174,8 @@ static bool is_alive(const struct worker *worker)
 }
 
 /*
- * How often workers come to a set in half a second. One that was moved after it looked where it is counts that once more, as
- * soon as it runs again.
+ * How often workers come to a set in half a second. One that was moved after it looked where it
+ * is counts that once more, as soon as it runs again.
  */
 static uint64_t visits(struct _test_data_fold *self, const cpu_set_t *set)
 {

@@ -12,7 +12,7 @@ lose() {
 	STEAL=$job
 }
 # load_is OPERATOR LIMIT: what the balancer takes off it.
-load_is() { now=$(field $LAB/irq_load $last) && [ "$now" "$1" "$2" ]; }
+load_is() { now=$(field $LAB/irq_load $last) && test "$now" "$1" "$2"; }
 soon() { until_true 10 "$@" && echo "# $now of 1024"; }
 
 plan 7
