@@ -26,6 +26,8 @@ KBUILD=(LLVM=1 CC='ccache clang' KBUILD_BUILD_TIMESTAMP=@0 KBUILD_BUILD_USER=cor
 say() { printf '%s\n' "$*" >&2; }
 die() { printf 'corefold: %s\n' "$*" >&2; exit 1; }
 
+[[ $JOBS =~ ^[1-9][0-9]*$ ]] || die "JOBS=$JOBS is no number of jobs: 1 or more"
+
 # What differs between architectures: the names that Debian, the compiler and kunit.py have for it, and what a build makes.
 # shellcheck disable=SC2034 # Used by those who read this file.
 case $ARCH in
