@@ -648,40 +648,57 @@ static int first_cpu_of_child(uint64_t *slot)
 	return count_of(slot) - 1;
 }
 
+#define FORKS 40
+
 /*
- * On an idle machine, a new task begins on the best CPU but for that of its parent, which is better
- * still, so that nobody pulls the parent. Sometimes another task is there for a moment, the more
- * often, the slower the machine is.
+ * How many of FORKS children begin on the best CPU but for that of their parent, which is better
+ * still, so that nobody pulls the parent.
  */
-TEST_F_TIMEOUT(asym, fork_takes_the_best_idle_cpu, 120)
+static int forks_on_the_best(struct _test_data_asym *self)
 {
 	int tried = 0, hits = 0;
 
-	if (CPU_COUNT(&self->firsts) < 3)
-		SKIP(return, "fewer than three cores that pack together");
-	ASSERT_EQ(0, set_levels(self->levels));
-	ASSERT_EQ(0, sched_setaffinity(0, sizeof(self->packed), &self->packed));
-	for (int round = 1; tried < 40; round++) {
+	for (int round = 1; tried < FORKS; round++) {
 		int here = sched_getcpu(), best = round % MAX_CPUS, child;
 		cpu_set_t own, core;
 
 		core_of(here, &own);
 		if (!CPU_ISSET(best, &self->packed) || CPU_ISSET(best, &own))
 			continue;
-		ASSERT_EQ(0, set_rank(here, 2 * round + 1));
-		ASSERT_EQ(0, set_rank(best, 2 * round));
+		if (set_rank(here, 2 * round + 1) || set_rank(best, 2 * round))
+			return -1;
 		if (sched_getcpu() != here)
 			continue;
 		child = first_cpu_of_child(&self->workers->loops);
-		ASSERT_GE(child, 0);
+		if (child < 0)
+			return -1;
 		/* Siblings do not pack: either will do. */
 		core_of(best, &core);
 		hits += CPU_ISSET(child, &core);
 		tried++;
 		sleep_ms(5);
 	}
-	TH_LOG("%d of %d", hits, tried);
-	EXPECT_GE(hits, tried * 3 / 4);
+	return hits;
+}
+
+/*
+ * On an idle machine. Sometimes another task is there for a moment, the more often, the slower the
+ * machine is: one quiet time of three is enough, as chance gives one in two at the most.
+ */
+TEST_F_TIMEOUT(asym, fork_takes_the_best_idle_cpu, 120)
+{
+	int hits = 0;
+
+	if (CPU_COUNT(&self->firsts) < 3)
+		SKIP(return, "fewer than three cores that pack together");
+	ASSERT_EQ(0, set_levels(self->levels));
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(self->packed), &self->packed));
+	for (int series = 0; series < 3 && hits < FORKS * 3 / 4; series++) {
+		hits = forks_on_the_best(self);
+		ASSERT_GE(hits, 0);
+		TH_LOG("%d of %d", hits, FORKS);
+	}
+	EXPECT_GE(hits, FORKS * 3 / 4);
 }
 
 /* Without a level that packs, the balancer spreads as ever, and does not look at priorities. */
