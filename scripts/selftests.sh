@@ -21,7 +21,7 @@ KTAP=$LOGS/selftests.ktap
 
 # What a whole run takes. An emulated s390 needs a tenth of a second for each process: there 'more' is run if it is named.
 case $ARCH in
-x86_64) ALL=(flat single smt caches numa) ;;
+x86_64) ALL=(smt flat caches single numa) ;;
 s390) ALL=(flat sched) ;;
 powerpc) ALL=(flat smt) ;;
 esac
