@@ -100,12 +100,13 @@ static const struct file_operations account_fops = {
 };
 
 #ifdef CONFIG_PPC_SPLPAR
-/* The wait for a processor is what PowerVM counts here, in ticks of the timebase. */
+/* Only what a shared processor has to wait for is counted. */
 static bool lppaca_counts(void)
 {
 	return is_shared_processor();
 }
 
+/* PowerVM counts the wait for a processor, in ticks of the timebase. */
 static void lppaca_read(int cpu)
 {
 	counters[cpu] = tb_to_ns(be64_to_cpu(lppaca_of(cpu).enqueue_dispatch_tb));
